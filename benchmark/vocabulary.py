@@ -1,6 +1,6 @@
 """The product's words: one each, used in the database, in JSON, in URLs and on pages.
 
-Standard library only, so that every part of the product (web process, judge, command line) can import it.
+Standard library only: the web process, the judge and the command line all import it.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Category:
-    """A kind of operator. `name` is the published name, `slug` its form in URLs, `size` the published task count."""
+    """A kind of operator: `name` as published, `slug` in URLs, `size` the published task count."""
 
     slug: str
     name: str
@@ -57,7 +57,7 @@ UNSTABLE = "unstable"
 VERDICTS = {
     PASSED: "correct on every case, its own work, and timed where the device can time",
     FORBIDDEN: "no kernel of its own, or a library did the work",
-    LOAD_ERROR: "the source can't be read, parsed or imported, or has no entry point of the task's name",
+    LOAD_ERROR: "the source can't be parsed or imported, or has no entry point of the task's name",
     CALL_ERROR: "the first call raised an exception or did not compile",
     WRONG_SHAPE: "an output has another shape or structure than the contract's",
     WRONG_DTYPE: "an output has another type, dtype or device than the contract's",

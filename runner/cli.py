@@ -1,4 +1,4 @@
-"""The `kbx` command. Each subcommand lives in `runner.commands` and is imported only when it is called."""
+"""The `kbx` command: each subcommand is a module of `runner.commands`, imported when called."""
 
 import importlib
 
@@ -16,7 +16,7 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A click group whose commands are the modules `runner.commands.<name>`, each with a `command`."""
+    """A group whose commands are the modules `runner.commands.<name>`, each with a `command`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

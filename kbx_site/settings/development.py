@@ -1,0 +1,9 @@
+"""One machine, nothing to install: SQLite and Celery's filesystem broker. What `make demo` runs."""
+
+from kbx_site import env
+from kbx_site.settings.base import *  # noqa: F403  settings are layered by import, as Django does it
+
+DEBUG = env.flag("KBX_DEBUG", False)
+# Known to everybody, so this module refuses to serve anything but the loopback interface.
+SECRET_KEY = env.text("KBX_SECRET_KEY", "development-only-and-public")
+ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]

@@ -1,0 +1,87 @@
+"""Attached boards, and the jobs that wait for them."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+from benchmark import vocabulary
+from benchmark.models import Candidate, Gpu, Run
+from benchmark.models.fields import choices, one_of
+
+
+class Device(models.Model):
+    """One attached board that has reported to this site."""
+
+    gpu = models.ForeignKey(Gpu, on_delete=models.PROTECT, related_name="devices")
+    serial = models.CharField(max_length=64, help_text="Hash of the board's UUID.")
+    host = models.CharField(max_length=120)
+    last_seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["gpu_id", "host", "serial"]
+        constraints = [
+            models.UniqueConstraint(fields=["host", "serial"], name="device_is_unique_per_host"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.gpu_id} {self.serial[:12]} on {self.host}"
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    def open(self) -> "JobQuerySet":
+        return self.filter(state__in=vocabulary.OPEN_JOB_STATES)
+
+
+class Job(models.Model):
+    """A candidate waiting for or under judgement on a GPU.
+
+    `attempt` counts from 1 and names every message, so that an answer to an attempt that was given
+    up is recognised. `lease_expires_at` is NULL until the job is sent to the broker.
+    """
+
+    uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="jobs")
+    gpu = models.ForeignKey(Gpu, on_delete=models.PROTECT, related_name="jobs")
+    state = models.CharField(
+        max_length=16, choices=choices(vocabulary.JOB_STATES), default=vocabulary.QUEUED
+    )
+    attempt = models.PositiveSmallIntegerField(default=1)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    device = models.ForeignKey(Device, null=True, blank=True, on_delete=models.SET_NULL)
+    stage = models.CharField(max_length=8, blank=True)
+    steps_done = models.PositiveIntegerField(default=0)
+    steps_total = models.PositiveIntegerField(default=0)
+    reason = models.TextField(blank=True, help_text="Why it was retried, declined or lost.")
+    run = models.OneToOneField(Run, null=True, blank=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        indexes = [
+            models.Index(fields=["gpu", "state", "created_at"], name="job_next_in_line"),
+            models.Index(fields=["state", "lease_expires_at"], name="job_expired_leases"),
+        ]
+        constraints = [
+            one_of("state", vocabulary.JOB_STATES, "job_state_is_known"),
+            models.UniqueConstraint(
+                fields=["candidate", "gpu"],
+                condition=Q(state__in=["queued", "running"]),
+                name="job_is_open_once_per_candidate_and_gpu",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="running") | Q(lease_expires_at__isnull=False),
+                name="job_running_has_a_lease",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"job {self.uuid}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("runner:job", args=[self.uuid])
