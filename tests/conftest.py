@@ -1,0 +1,37 @@
+"""What every test shares: which ones need a GPU, a browser or servers, and when that is missing."""
+
+import os
+import shutil
+
+import pytest
+
+REQUIRED = set(filter(None, os.environ.get("KBX_REQUIRE", "").split(",")))
+
+
+def has_browser() -> bool:
+    return any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+
+
+def has_servers() -> bool:
+    return {"KBX_TEST_DATABASE_URL", "KBX_TEST_BROKER_URL"} <= set(os.environ)
+
+
+def has_gpu() -> bool:
+    return shutil.which("nvidia-smi") is not None
+
+
+NEEDS = {
+    "browser": (has_browser, "no Chromium on this machine: apt-get install chromium"),
+    "servers": (has_servers, "KBX_TEST_DATABASE_URL and KBX_TEST_BROKER_URL are not set"),
+    "gpu": (has_gpu, "no NVIDIA GPU on this machine"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what can't run here, unless KBX_REQUIRE names it: then it fails by itself."""
+    for mark, (present, reason) in NEEDS.items():
+        if mark in REQUIRED or present():
+            continue
+        for item in items:
+            if item.get_closest_marker(mark):
+                item.add_marker(pytest.mark.skip(reason=reason))
