@@ -1,0 +1,17 @@
+"""The suite: what is asked of kernels. Pure torch; imports no Django, and task modules only on first use."""
+
+from benchmark.suite.registry import UnknownTask, all_tasks, digest, get, names, resolve
+from benchmark.suite.spec import Arguments, Case, Comparison, Task
+
+__all__ = [
+    "Arguments",
+    "Case",
+    "Comparison",
+    "Task",
+    "UnknownTask",
+    "all_tasks",
+    "digest",
+    "get",
+    "names",
+    "resolve",
+]

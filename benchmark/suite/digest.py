@@ -1,0 +1,157 @@
+"""Fingerprints of tasks: code without docstrings, comments and layout, plus cases, tolerances and an epoch.
+
+What a task uses is followed through the suite: a function's globals, the methods it calls on the maker, the fields
+and class of a frozen dataclass. A helper that a task does not use does not change its digest.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import hashlib
+import inspect
+import json
+import textwrap
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from benchmark.suite.inputs import FAMILIES, Maker
+from benchmark.suite.spec import Case, Task
+
+EPOCH = 1  # raise when results of every task must be judged anew for a reason the code does not show
+OWN = "benchmark.suite"
+# Parts of a task that change what is judged; its category, difficulty and prose don't.
+JUDGED = (
+    "name",
+    "signature",
+    "function",
+    "inputs",
+    "check",
+    "truth_function",
+    "flops_model",
+    "bytes_model",
+    "mutates",
+    "delegates",
+    "draws",
+)
+
+
+def task_digest(task: Task) -> str:
+    """SHA-256 over everything that decides the task's answers, tolerances and work."""
+    parts = _Parts()
+    for name in JUDGED:
+        parts.add(name, getattr(task, name))
+    for case in task.cases:
+        parts.add(f"case {case.name}", case)
+        parts.add(f"family {case.family}", FAMILIES[case.family])
+    return parts.digest()
+
+
+def suite_digest(tasks: tuple[Task, ...]) -> str:
+    """SHA-256 over the digests of all tasks."""
+    lines = sorted(f"{task.name} {task.digest}" for task in tasks)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def undecorated(function: Any) -> str:
+    """A function's source as written, without its decorators."""
+    source = textwrap.dedent(inspect.getsource(function))
+    node = ast.parse(source).body[0]
+    return "".join(source.splitlines(keepends=True)[node.lineno - 1 :]).rstrip() + "\n"
+
+
+class _Parts:
+    """Collects named texts, each source once."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {"epoch": str(EPOCH)}
+
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps(self.texts, sort_keys=True).encode()).hexdigest()
+
+    def add(self, name: str, value: Any) -> None:
+        self.texts[name] = self._text(value)
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, types.FunctionType | type):
+            return self._source(value)
+        if isinstance(value, functools.partial):
+            return f"partial({self._text(value.func)}, {self._text(value.args)}, {self._text(value.keywords)})"
+        if isinstance(value, Task):
+            return value.name  # a cost model that belongs to its task
+        if dataclasses.is_dataclass(value):
+            return self._record(value)
+        if isinstance(value, dict):
+            items = sorted((str(key), self._text(item)) for key, item in value.items())
+            return json.dumps(items)
+        if isinstance(value, tuple | list):
+            return json.dumps([self._text(item) for item in value])
+        if value is None or isinstance(value, str | int | float | bool | complex):
+            return repr(value)
+        return self._foreign(value)
+
+    def _record(self, value: Any) -> str:
+        shown = [f"{f.name}={self._text(getattr(value, f.name))}" for f in dataclasses.fields(value)]
+        head = type(value).__name__ if isinstance(value, Case) else self._source(type(value))
+        return f"{head}({', '.join(shown)})"
+
+    def _foreign(self, value: Any) -> str:
+        """Something of torch or the standard library, by its name; objects with an address are refused."""
+        named = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+        text = f"{getattr(value, '__module__', '')}.{named}" if named else repr(value)
+        if " at 0x" in text:
+            raise TypeError(f"{text} has no stable text: use a function or a frozen dataclass")
+        return text
+
+    def _source(self, thing: Any) -> str:
+        """The name of a function or class; its normalized source and what it uses are noted once."""
+        name = f"{thing.__module__}.{thing.__qualname__}"
+        if "<lambda>" in name or "<locals>" in name:
+            raise TypeError(f"{name}: lambdas and closures can't be fingerprinted, use a frozen dataclass")
+        if name not in self.texts and (thing.__module__.startswith(OWN) or _is_local(thing)):
+            tree = _normalized(thing)
+            self.texts[name] = ast.unparse(tree)
+            for used, value in sorted(_used(thing, tree)):
+                self.texts[f"{name} uses {used}"] = self._text(value)
+        return name
+
+
+def _is_local(thing: Any) -> bool:
+    """Code of a test or a plug-in: anything that is neither installed nor built in."""
+    path = inspect.getsourcefile(thing) or ""
+    return "site-packages" not in path and "lib/python" not in path
+
+
+def _normalized(thing: Any) -> ast.AST:
+    """The definition without decorators, docstrings and annotations' layout."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            node.decorator_list = []
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:] or [ast.Pass()]
+    return tree
+
+
+def _used(thing: Any, tree: ast.AST) -> Iterator[tuple[str, Any]]:
+    """Globals of the definition that are code or constants of the suite, and the maker's methods by name."""
+    scope = inspect.getmodule(thing).__dict__ if isinstance(thing, type) else thing.__globals__
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for name in names & scope.keys():
+        if _is_ours(scope[name]):
+            yield name, scope[name]
+    for attribute in {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}:
+        method = inspect.getattr_static(Maker, attribute, None)
+        if thing is not Maker and isinstance(method, types.FunctionType):
+            yield f"Maker.{attribute}", method
+
+
+def _is_ours(value: Any) -> bool:
+    if isinstance(value, types.FunctionType | type):
+        machinery = value in (Maker, Task) or value.__name__ in ("Arguments", "Case", "Comparison", "Trial")
+        return value.__module__.startswith(OWN) and not machinery
+    return isinstance(value, str | int | float | bool | tuple) or (
+        dataclasses.is_dataclass(value) and type(value).__module__.startswith(OWN)
+    )
