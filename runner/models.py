@@ -1,6 +1,7 @@
 """Attached boards, and the jobs that wait for them."""
 
 import uuid
+from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
@@ -8,7 +9,7 @@ from django.urls import reverse
 
 from benchmark import vocabulary
 from benchmark.models import Candidate, Gpu, Run
-from benchmark.models.fields import choices, one_of
+from benchmark.models.fields import all_or_none, choices, one_of
 
 
 class Device(models.Model):
@@ -33,12 +34,25 @@ class JobQuerySet(models.QuerySet["Job"]):
     def open(self) -> "JobQuerySet":
         return self.filter(state__in=vocabulary.OPEN_JOB_STATES)
 
+    def waiting(self) -> "JobQuerySet":
+        """Queued here, with no message in the broker yet."""
+        return self.filter(state=vocabulary.QUEUED, sent_at__isnull=True)
+
+    def sent(self) -> "JobQuerySet":
+        """In the broker or on a board."""
+        return self.open().filter(sent_at__isnull=False)
+
+    def overdue(self, now: datetime) -> "JobQuerySet":
+        """Sent, and nothing was heard within the lease."""
+        return self.sent().filter(lease_expires_at__lt=now)
+
 
 class Job(models.Model):
     """A candidate waiting for or under judgement on a GPU.
 
     `attempt` counts from 1 and names every message, so that an answer to an attempt that was given
-    up is recognised. `lease_expires_at` is NULL until the job is sent to the broker.
+    up is recognised. `sent_at` and `lease_expires_at` are NULL while no message about the job is in
+    the broker; a lease that ran out makes the sweeper look after the job.
     """
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -48,13 +62,14 @@ class Job(models.Model):
         max_length=16, choices=choices(vocabulary.JOB_STATES), default=vocabulary.QUEUED
     )
     attempt = models.PositiveSmallIntegerField(default=1)
+    sent_at = models.DateTimeField(null=True, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     device = models.ForeignKey(Device, null=True, blank=True, on_delete=models.SET_NULL)
     stage = models.CharField(max_length=8, blank=True)
     steps_done = models.PositiveIntegerField(default=0)
     steps_total = models.PositiveIntegerField(default=0)
     reason = models.TextField(blank=True, help_text="Why it was retried, declined or lost.")
-    run = models.OneToOneField(Run, null=True, blank=True, on_delete=models.SET_NULL)
+    run = models.OneToOneField(Run, null=True, blank=True, on_delete=models.CASCADE)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -78,6 +93,16 @@ class Job(models.Model):
                 condition=~Q(state="running") | Q(lease_expires_at__isnull=False),
                 name="job_running_has_a_lease",
             ),
+            models.CheckConstraint(
+                condition=all_or_none(["sent_at", "lease_expires_at"]),
+                name="job_sent_has_a_lease",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="done", run__isnull=False)
+                | ~Q(state="done") & Q(run__isnull=True),
+                name="job_has_a_run_when_done",
+            ),
+            models.CheckConstraint(condition=Q(attempt__gte=1), name="job_attempt_counts_from_1"),
         ]
 
     def __str__(self) -> str:

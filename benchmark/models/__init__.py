@@ -2,12 +2,14 @@
 
 from benchmark.models.catalog import Gpu, Method, Task, TaskVersion
 from benchmark.models.entries import Candidate, Source, Submission
-from benchmark.models.results import Audit, Measurement, Run
+from benchmark.models.results import Audit, Board, Immutable, Measurement, Run
 
 __all__ = [
     "Audit",
+    "Board",
     "Candidate",
     "Gpu",
+    "Immutable",
     "Measurement",
     "Method",
     "Run",

@@ -1,6 +1,7 @@
 """What was found: runs (facts, written once), their measurements, and audits of them."""
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -13,8 +14,15 @@ from benchmark.models.entries import Candidate
 from benchmark.models.fields import all_or_none, choices, one_of
 
 
+class Immutable(Exception):  # noqa: N818  says what the row is
+    """Somebody tried to change a row that is a fact."""
+
+
 class RunQuerySet(models.QuerySet["Run"]):
     """Reads of runs. The methods chain; each is named for what it keeps."""
+
+    def update(self, **fields: Any) -> int:
+        raise Immutable("runs are facts: judge again, or audit them")
 
     def measured(self) -> "RunQuerySet":
         return self.filter(origin=vocabulary.MEASURED)
@@ -119,6 +127,12 @@ class Run(models.Model):
     def __str__(self) -> str:
         return f"run {self.uuid}"
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Write the fact once. A correction is a new run, or an audit of this one."""
+        if not self._state.adding:
+            raise Immutable(f"run {self.uuid} is a fact: judge again, or audit it")
+        super().save(*args, **kwargs)
+
     def get_absolute_url(self) -> str:
         return reverse("leaderboard:run", args=[self.uuid])
 
@@ -200,3 +214,34 @@ class Audit(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict}: {self.reason[:60]}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Append. A second thought is a second audit."""
+        if not self._state.adding:
+            raise Immutable(f"audit {self.pk} is a record: add another one")
+        super().save(*args, **kwargs)
+        Board.bump()
+
+
+class Board(models.Model):
+    """One row: how often what pages show has changed. Cache keys carry it, never a timeout."""
+
+    ROW = 1
+    generation = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="board_is_one_row")]
+
+    def __str__(self) -> str:
+        return f"generation {self.generation}"
+
+    @classmethod
+    def bump(cls) -> None:
+        """Say that results changed. Called inside the transaction that changes them."""
+        if not cls.objects.filter(pk=cls.ROW).update(generation=F("generation") + 1):
+            cls.objects.bulk_create([cls(pk=cls.ROW, generation=0)], ignore_conflicts=True)
+            cls.objects.filter(pk=cls.ROW).update(generation=F("generation") + 1)
+
+    @classmethod
+    def current(cls) -> int:
+        return cls.objects.filter(pk=cls.ROW).values_list("generation", flat=True).first() or 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import dj_database_url
 import plotly
 
-from kbx_site import env
+from kbx_site import env, logs
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 STATE_DIR = Path(env.text("KBX_STATE_DIR", str(BASE_DIR / "var")))
@@ -22,6 +22,7 @@ INSTALLED_APPS = [
     "django_filters",
     "django_htmx",
     "rest_framework",
+    "rest_framework.authtoken",
     "benchmark",
     "leaderboard",
     "runner",
@@ -69,6 +70,7 @@ DATABASES = {
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # WAL lets pages be read while a report is written; IMMEDIATE takes the write lock up front, so
     # that two writers wait for one another instead of failing half-way.
+    STATE_DIR.mkdir(parents=True, exist_ok=True)
     DATABASES["default"]["OPTIONS"] = {
         "timeout": 30,
         "transaction_mode": "IMMEDIATE",
@@ -90,6 +92,10 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
 
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
 STATIC_URL = "static/"
 STATIC_ROOT = STATE_DIR / "static"
 STATICFILES_DIRS = [
@@ -114,3 +120,33 @@ CONTENT_SECURITY_POLICY = {
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+
+LOGGING = logs.settings()
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "rest_framework.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": [
+        "rest_framework.parsers.JSONParser",
+        "rest_framework.parsers.MultiPartParser",
+    ],
+    "DEFAULT_THROTTLE_RATES": {"submissions": "60/hour"},
+}
+
+# Strangers may submit only where a site says so; the one-machine settings do.
+KBX_OPEN_SUBMISSIONS = False
+KBX_MAX_UPLOAD_BYTES = 32 * 1024 * 1024
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+FILE_UPLOAD_MAX_MEMORY_SIZE = KBX_MAX_UPLOAD_BYTES  # parsed in memory, never stored as a file
+
+# How jobs travel: runner.dispatch. Seconds and counts; the tests shorten them.
+KBX_DISPATCH_WINDOW = env.integer("KBX_DISPATCH_WINDOW", 4)
+KBX_QUEUE_LEASE = env.integer("KBX_QUEUE_LEASE", 120)
+KBX_RUN_LEASE = env.integer("KBX_RUN_LEASE", 60)
+KBX_MAX_ATTEMPTS = env.integer("KBX_MAX_ATTEMPTS", 3)

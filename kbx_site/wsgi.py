@@ -1,0 +1,8 @@
+"""What gunicorn serves: `gunicorn kbx_site.wsgi`. Settings default to the embedded ones."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbx_site.settings.development")
+application = get_wsgi_application()

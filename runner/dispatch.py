@@ -1,0 +1,222 @@
+"""Sends candidates to boards: who is next, what is in the broker, and who looks after the silent.
+
+A job is a row first. Only a window of jobs per GPU is in the broker at a time; the rest wait as
+rows, so that a large submission can't hold up a small one and a lost broker costs little. Each
+sent job has a lease. `sweep` looks after the leases that ran out.
+"""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, Min, Q
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from benchmark import vocabulary
+from benchmark.models import Candidate, Gpu
+from kbx_site.celery import app
+from runner.models import Device, Job
+
+logger = logging.getLogger("kbx.dispatch")
+
+TIME_LIMIT_SECONDS = 900  # for one judgement, told to the board; below the worker's hard limit
+BOARD_SILENCE = timedelta(seconds=90)  # boards announce themselves every 15 s
+BATCH = 1000
+# A request waits for the broker this long and no longer; what isn't sent now, the sweeper sends.
+PUBLISH = {"max_retries": 2, "interval_start": 0.1, "interval_step": 0.2, "interval_max": 0.5}
+
+
+def lease(seconds: float) -> datetime:
+    return timezone.now() + timedelta(seconds=seconds)
+
+
+def can_be_judged_on(gpu: Gpu, candidate: Candidate) -> bool:
+    """A GPU that can't time is the interpreter, which can't compute in every dtype either."""
+    return gpu.can_time or candidate.task.interpretable
+
+
+def enqueue(candidates: Iterable[Candidate], gpus: Iterable[Gpu]) -> int:
+    """Make jobs, once per candidate and GPU while one is open; sent when the transaction commits.
+
+    The candidates' tasks must be loaded (`select_related`). Returns how many were asked for.
+    """
+    entries, boards = list(candidates), list(gpus)
+    jobs = [
+        Job(candidate=candidate, gpu=gpu)
+        for candidate in entries
+        for gpu in boards
+        if can_be_judged_on(gpu, candidate)
+    ]
+    Job.objects.bulk_create(jobs, batch_size=BATCH, ignore_conflicts=True)
+    for gpu in boards:
+        transaction.on_commit(partial(fill, gpu))
+    return len(jobs)
+
+
+def fill(gpu: Gpu) -> int:
+    """Top the GPU's window up from the waiting jobs; returns how many were sent."""
+    with transaction.atomic():
+        Gpu.objects.select_for_update().get(pk=gpu.pk)  # one filler per GPU at a time
+        room = window(gpu) - Job.objects.filter(gpu=gpu).sent().count()
+        return sum(_lease_and_send(job) for job in next_in_line(gpu, room))
+
+
+def window(gpu: Gpu) -> int:
+    """Jobs of this GPU in the broker at a time: enough that no board ever waits for the next."""
+    present = Device.objects.filter(gpu=gpu, last_seen_at__gt=timezone.now() - BOARD_SILENCE)
+    return int(settings.KBX_DISPATCH_WINDOW) + 2 * present.count()
+
+
+def next_in_line(gpu: Gpu, room: int) -> list[Job]:
+    """Up to `room` waiting jobs: the submissions take turns, each in its own order."""
+    if room <= 0:
+        return []
+    waiting = Job.objects.filter(gpu=gpu).waiting()
+    turns = _turns(gpu, waiting.values("candidate__submission"))
+    lines = {
+        submission: iter(
+            waiting.filter(candidate__submission=submission)
+            .select_related("candidate__task", "candidate__source", "gpu")
+            .order_by("id")[:room]
+        )
+        for submission in turns[:room]
+    }
+    chosen: list[Job] = []
+    while lines and len(chosen) < room:
+        for submission in list(lines):
+            job = next(lines[submission], None)
+            if job is None:
+                del lines[submission]
+            elif len(chosen) < room:
+                chosen.append(job)
+    return chosen
+
+
+def _turns(gpu: Gpu, submissions: object) -> list[int]:
+    """Submissions with waiting jobs: the one served longest ago first, then the oldest."""
+    served = (
+        Job.objects.filter(gpu=gpu, candidate__submission__in=submissions)
+        .order_by()
+        .values("candidate__submission")
+        .annotate(last=Max("sent_at"), first=Min("id"))
+    )
+    never = datetime.min.replace(tzinfo=timezone.get_current_timezone())
+    ordered = sorted(served, key=lambda row: (row["last"] or never, row["first"]))
+    return [row["candidate__submission"] for row in ordered]
+
+
+def _lease_and_send(job: Job) -> bool:
+    """Lease the job; send its message when that is committed, never the other way round.
+
+    False when the job stopped waiting since it was read: cancelled, for instance.
+    """
+    job.sent_at, job.lease_expires_at = timezone.now(), lease(settings.KBX_QUEUE_LEASE)
+    still_waiting = Job.objects.waiting().filter(pk=job.pk, attempt=job.attempt)
+    if not still_waiting.update(sent_at=job.sent_at, lease_expires_at=job.lease_expires_at):
+        return False
+    transaction.on_commit(partial(send, job))
+    return True
+
+
+def message(job: Job) -> dict[str, object]:
+    """All that a board needs to judge: it has no database. JSON-able."""
+    candidate = job.candidate
+    return {
+        "job": str(job.uuid),
+        "attempt": job.attempt,
+        "task": candidate.task.slug,
+        "task_digest": candidate.task.digest,
+        "round": candidate.round,
+        "source": candidate.source.text,
+        "source_sha256": candidate.source_id,
+        "time_limit": TIME_LIMIT_SECONDS,
+    }
+
+
+def send(job: Job) -> bool:
+    """Put the job's message into the broker. When that is out of reach, the job waits again."""
+    try:
+        app.send_task(
+            "runner.judge_job", kwargs=message(job), queue=job.gpu.queue, retry_policy=PUBLISH
+        )
+    except (OperationalError, OSError):
+        logger.exception("job=%s attempt=%s not sent: no broker", job.uuid, job.attempt)
+        Job.objects.filter(pk=job.pk, attempt=job.attempt, state=vocabulary.QUEUED).update(
+            sent_at=None, lease_expires_at=None
+        )
+        return False
+    logger.info("job=%s attempt=%s sent to %s", job.uuid, job.attempt, job.gpu.queue)
+    return True
+
+
+def retry(job: Job, reason: str) -> None:
+    """Give this attempt up and queue the next, or lose the job after the last. Needs its lock."""
+    job.reason = f"attempt {job.attempt}: {reason}"
+    job.stage, job.steps_done, job.steps_total, job.started_at, job.device = "", 0, 0, None, None
+    job.sent_at = job.lease_expires_at = None
+    if job.attempt >= settings.KBX_MAX_ATTEMPTS:
+        job.state, job.ended_at = vocabulary.LOST, timezone.now()
+        logger.error("job=%s lost: %s", job.uuid, job.reason)
+    else:
+        job.state, job.attempt = vocabulary.QUEUED, job.attempt + 1
+        logger.warning("job=%s given up: %s", job.uuid, job.reason)
+    job.save()
+    transaction.on_commit(partial(fill, job.gpu))
+
+
+def cancel(jobs: Iterable[Job]) -> int:
+    """Take open jobs back. A board that is at one goes on; its report will be ignored."""
+    keys = [job.pk for job in jobs]
+    return (
+        Job.objects.open()
+        .filter(pk__in=keys)
+        .update(state=vocabulary.CANCELLED, ended_at=timezone.now())
+    )
+
+
+def sweep() -> int:
+    """Look after overdue leases, then top every window up. Returns how many attempts ended."""
+    given_up = 0
+    for key in Job.objects.overdue(timezone.now()).values_list("pk", flat=True):
+        given_up += _look_after(key)
+    with_waiting = Job.objects.waiting().order_by().values("gpu")
+    for gpu in Gpu.objects.filter(pk__in=with_waiting):
+        fill(gpu)
+    return given_up
+
+
+@transaction.atomic
+def _look_after(key: int) -> bool:
+    """Decide about one overdue job; True when its attempt was given up."""
+    now = timezone.now()
+    job = Job.objects.overdue(now).select_for_update().filter(pk=key).first()
+    if job is None:  # heard of since, or looked after by somebody else
+        return False
+    if job.state == vocabulary.RUNNING:
+        retry(job, f"the board fell silent during {job.stage or 'the start'}")
+        return True
+    if not is_missing(job, now):
+        job.lease_expires_at = lease(settings.KBX_QUEUE_LEASE)
+        job.save(update_fields=["lease_expires_at"])
+        return False
+    retry(job, "the broker or a board lost the message")
+    return True
+
+
+def is_missing(job: Job, now: datetime) -> bool:
+    """Whether an overdue message must be gone, rather than wait for its turn or for a board.
+
+    Queues keep their order: gone is what was overtaken by a job sent later, or what boards that are
+    there and idle don't take. Without a board nothing is missing, everything waits.
+    """
+    others = Job.objects.filter(gpu=job.gpu).exclude(pk=job.pk)
+    overtaken = Q(sent_at__gt=job.sent_at, started_at__gt=job.sent_at)
+    if others.filter(overtaken).exists():
+        return True
+    present = Device.objects.filter(gpu=job.gpu, last_seen_at__gt=now - BOARD_SILENCE)
+    busy = others.filter(state=vocabulary.RUNNING, lease_expires_at__gt=now)
+    return present.exists() and not busy.exists()

@@ -1,0 +1,210 @@
+"""Writes down what boards report. The only place that makes runs.
+
+Messages come late, twice, or out of order, because brokers do that and hosts die; the job's row
+decides what each is worth:
+
+- Every message names a job and an attempt. A start, a heartbeat, a refusal or a failure counts only
+  for the attempt that the job is on: an attempt that was given up no longer moves the job.
+- A report counts for whatever attempt it comes from, as long as the job is open: the judgement of
+  the same candidate against the same contract is as good from a board that was thought lost.
+- What comes for a job that is no longer open is ignored, so a job has at most one run.
+- A report that is not well-formed is our failure, never a verdict: the attempt fails.
+"""
+
+import logging
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from benchmark import vocabulary
+from benchmark.models import Board, Gpu, Measurement, Run, TaskVersion
+from runner import dispatch
+from runner.models import Device, Job
+from runner.reports import BOARD, read_report
+from runner.schema import Malformed, Prose, Whole, Word
+
+logger = logging.getLogger("kbx.recording")
+
+REASON = Prose(2000)
+STEPS = Whole(0, 2**31 - 1)
+RUN_FIELDS = (
+    "judge_version",
+    "task_digest",
+    "verdict",
+    "stage",
+    "detail",
+    "speedup",
+    "speedup_low",
+    "speedup_high",
+    "findings",
+    "kernels",
+    "seconds",
+    "environment",
+    "log_tail",
+    "peak_memory_bytes",
+)
+
+
+def record_board(device: Any) -> Device | None:
+    """Note that a board is there. None, and a line in the log, when the message is unusable."""
+    try:
+        return _seen(device)
+    except Malformed as error:
+        logger.warning("board refused: %s", error)
+        return None
+
+
+@transaction.atomic
+def record_started(job: Any, attempt: Any, device: Any) -> None:
+    """A board took the job: it runs, on a lease that heartbeats extend."""
+    board = record_board(device)
+    row = _open_job(job, attempt)
+    if row is None:
+        return
+    row.device = board if board and board.gpu_id == row.gpu_id else None
+    row.started_at = timezone.now()
+    row.stage, row.steps_done, row.steps_total = "", 0, 0
+    _keep_running(row)
+
+
+@transaction.atomic
+def record_heartbeat(job: Any, attempt: Any, progress: dict[str, Any]) -> None:
+    """The board is still at it. `progress`: stage, done, total. Also counts as a start."""
+    row = _open_job(job, attempt)
+    if row is None:
+        return
+    try:
+        row.stage = Word(("", *vocabulary.STAGES)).read(progress.get("stage"), "stage")
+        row.steps_done = STEPS.read(progress.get("done"), "done")
+        row.steps_total = STEPS.read(progress.get("total"), "total")
+    except Malformed as error:
+        logger.warning("job=%s heartbeat's progress ignored: %s", row.uuid, error)
+    row.started_at = row.started_at or timezone.now()
+    if row.device_id:
+        Device.objects.filter(pk=row.device_id).update(last_seen_at=timezone.now())
+    _keep_running(row)
+
+
+def record_report(job: Any, attempt: Any, device: Any, report: Any) -> Run | None:
+    """Turn a report into a run, once. None when the job is no longer open or the report is bad."""
+    try:
+        with transaction.atomic():
+            return _record(job, device, report)
+    except (Malformed, IntegrityError) as error:
+        logger.exception("job=%s attempt=%s report refused", job, attempt)
+        record_failure(job, attempt, f"the judge's report was refused: {error}")
+        return None
+
+
+@transaction.atomic
+def record_declined(job: Any, attempt: Any, reason: Any) -> None:
+    """This GPU can't judge the candidate: the job ends without a run."""
+    row = _open_job(job, attempt)
+    if row is None:
+        return
+    row.reason = REASON.read(reason, "reason")
+    _close(row, vocabulary.DECLINED)
+    logger.info("job=%s declined: %s", row.uuid, row.reason)
+
+
+@transaction.atomic
+def record_failure(job: Any, attempt: Any, reason: Any) -> None:
+    """We failed on this attempt: the job is tried again, or lost after the last attempt."""
+    row = _open_job(job, attempt)
+    if row is None:
+        return
+    dispatch.retry(row, REASON.read(reason, "reason"))
+
+
+def _open_job(job: Any, attempt: Any) -> Job | None:
+    """The job, locked, when it is open and on this attempt."""
+    row = _locked(job)
+    if row is None or row.attempt != attempt:
+        logger.info("job=%s attempt=%s message ignored: over or given up", job, attempt)
+        return None
+    return row
+
+
+def _locked(job: Any) -> Job | None:
+    try:
+        uuid = UUID(job)
+    except (TypeError, ValueError, AttributeError):
+        return None
+    return Job.objects.open().select_for_update().filter(uuid=uuid).first()
+
+
+def _keep_running(row: Job) -> None:
+    row.state = vocabulary.RUNNING
+    row.lease_expires_at = dispatch.lease(settings.KBX_RUN_LEASE)
+    row.sent_at = row.sent_at or timezone.now()
+    row.save()
+
+
+def _close(row: Job, state: str) -> None:
+    row.state = state
+    row.ended_at = timezone.now()
+    row.save()
+    gpu = row.gpu
+    transaction.on_commit(lambda: dispatch.fill(gpu))
+
+
+def _seen(device: Any) -> Device:
+    """The board's row, made or refreshed. `Malformed` for a GPU that this site doesn't know."""
+    board = BOARD.read(device, "device")
+    gpu = Gpu.objects.filter(slug=board["gpu"]).first()
+    if gpu is None:
+        raise Malformed("device.gpu", f"a GPU of this site, not {board['gpu']!r}")
+    row, _ = Device.objects.update_or_create(
+        host=board["host"],
+        serial=board["serial"],
+        defaults={"gpu": gpu, "last_seen_at": timezone.now()},
+    )
+    return row
+
+
+def _record(job: Any, device: Any, report: Any) -> Run | None:
+    row = _locked(job)
+    if row is None:
+        logger.info("job=%s report ignored: the job is not open", job)
+        return None
+    clean = read_report(report)
+    _refuse_another_candidates(row, clean)
+    run = Run.objects.create(
+        candidate_id=row.candidate_id,
+        gpu_id=row.gpu_id,
+        origin=vocabulary.MEASURED,
+        is_suspect=clean["suspect"] or any(found["suspect"] for found in clean["findings"]),
+        **{name: clean[name] for name in RUN_FIELDS},
+    )
+    Measurement.objects.bulk_create(
+        Measurement(run=run, position=at, **case) for at, case in enumerate(clean["cases"])
+    )
+    row.run = run
+    row.device = _seen(device)
+    row.reason = ""
+    _close(row, vocabulary.DONE)
+    Board.bump()
+    logger.info("job=%s run=%s verdict=%s", row.uuid, run.uuid, run.verdict)
+    return run
+
+
+def _refuse_another_candidates(row: Job, report: dict[str, Any]) -> None:
+    """A report must be about this job: its task, round, source, GPU, and a known contract."""
+    candidate = row.candidate
+    expected = {
+        "task": candidate.task.slug,
+        "round": candidate.round,
+        "source_sha256": candidate.source_id,
+        "device": row.gpu.slug,
+    }
+    for name, value in expected.items():
+        if report[name] != value:
+            raise Malformed(f"report.{name}", f"{value!r}, not {report[name]!r}")
+    versions = TaskVersion.objects.filter(task=candidate.task, digest=report["task_digest"])
+    if not versions.exists():
+        raise Malformed("report.task_digest", "a version of the task that this site has had")
+    if not row.gpu.can_time and report["speedup"] is not None:
+        raise Malformed("report.speedup", f"null: {row.gpu.slug} can't time")

@@ -1,0 +1,242 @@
+"""Takes a submission in: what would happen (`plan`), make it happen (`accept`), take it back.
+
+Uploads have been read by `runner.intake` into candidates and refusals by then; nothing here parses.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.text import slugify
+
+from benchmark import vocabulary
+from benchmark.models import Board, Candidate, Gpu, Method, Source, Submission, Task
+from runner import dispatch
+from runner.models import Job
+
+if TYPE_CHECKING:
+    from runner.intake import Candidate as Found
+    from runner.intake import Intake
+
+logger = logging.getLogger("kbx.submitting")
+
+BATCH = 500
+LABEL_LENGTH = 80
+METHOD_LENGTH = 120
+
+
+class SubmissionRefused(Exception):  # noqa: N818  an answer, no error of ours
+    """Nothing was written: the reason, and what its author can do about it."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(f"{reason}: {remedy}")
+        self.reason, self.remedy = reason, remedy
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `accept` would do with an upload. `known` are there already with the same source."""
+
+    new: "tuple[Found, ...]"
+    known: "tuple[Found, ...]"
+    clashing: "tuple[Found, ...]"
+    adds_to: Submission | None
+    jobs: dict[str, int] = field(default_factory=dict)  # by GPU slug
+
+
+def method_named(name: str, kind: str = "model") -> Method:
+    """The method of this name, made when it is new. Names that differ only in case are one."""
+    clean = " ".join(name.split())
+    slug = slugify(clean)[:METHOD_LENGTH].strip("-")[:80]
+    if not slug or len(clean) > METHOD_LENGTH:
+        raise SubmissionRefused(
+            f"{clean[:40]!r} can't name a method",
+            f"use 1 to {METHOD_LENGTH} characters with a letter or a digit among them",
+        )
+    return Method.objects.get_or_create(slug=slug, defaults={"name": clean, "kind": kind})[0]
+
+
+def plan(
+    intake: "Intake", method: Method | None, label: str, gpus: Sequence[Gpu] | None = None
+) -> Plan:
+    """Sort an upload's candidates into new, known and clashing ones. Writes nothing."""
+    submission = Submission.objects.filter(method=method, label=label).first() if method else None
+    held = _sources_of(submission)
+    new, known, clashing = [], [], []
+    for found in intake.candidates:
+        sha256 = held.get((found.task, found.round))
+        if sha256 is None:
+            new.append(found)
+        elif sha256 == Source.digest(found.source):
+            known.append(found)
+        else:
+            clashing.append(found)
+    return Plan(tuple(new), tuple(known), tuple(clashing), submission, _count_jobs(new, gpus))
+
+
+def accept(
+    method: Method,
+    label: str,
+    intake: "Intake",
+    user: Any = None,
+    visibility: str = vocabulary.PUBLIC,
+    *,
+    gpus: Sequence[Gpu] | None = None,
+) -> Submission:
+    """Store an upload whole or not at all, and send its candidates to the judging GPUs.
+
+    Another upload under the same label adds what is new (more tasks, later rounds); it never
+    replaces. `SubmissionRefused` when it can't be taken. Anonymous uploads have `user` None.
+    """
+    clean = _clean_label(label)
+    boards = list(Gpu.objects.judging() if gpus is None else gpus)
+    if not intake.candidates:
+        raise SubmissionRefused("the upload holds no candidate", _first_refusal(intake))
+    with transaction.atomic():
+        submission = _submission(method, clean, _author(user), visibility)
+        sorted_out = plan(intake, method, clean, boards)
+        _refuse_clashes(sorted_out)
+        candidates = _store(submission, sorted_out.new)
+        submission.notes = [*submission.notes, *_notes(intake)]
+        submission.save(update_fields=["notes"])
+        jobs = dispatch.enqueue(candidates, boards)
+        Board.bump()
+    logger.info("submission=%s candidates=%d jobs=%d", submission.uuid, len(candidates), jobs)
+    return submission
+
+
+@transaction.atomic
+def withdraw(submission: Submission) -> int:
+    """Take a submission off the board and its open jobs back; the rows stay as a tombstone."""
+    submission.withdrawn_at = submission.withdrawn_at or timezone.now()
+    submission.save(update_fields=["withdrawn_at"])
+    Board.bump()
+    return dispatch.cancel(Job.objects.filter(candidate__submission=submission))
+
+
+@transaction.atomic
+def judge_again(submissions: Iterable[Submission]) -> int:
+    """Send the submissions' candidates to every judging GPU and to those they were judged on."""
+    asked = 0
+    for submission in submissions:
+        candidates = submission.candidates.select_related("task").filter(
+            task__retired_at__isnull=True
+        )
+        judged_on = Gpu.objects.filter(jobs__candidate__submission=submission)
+        asked += dispatch.enqueue(candidates, (Gpu.objects.judging() | judged_on).distinct())
+    return asked
+
+
+def progress(submission: Submission) -> dict[str, int]:
+    """How many jobs of the submission stand in each state; every state is named."""
+    states = Job.objects.filter(candidate__submission=submission).order_by()
+    counts = dict.fromkeys(vocabulary.JOB_STATES, 0)
+    for state in states.values_list("state", flat=True):
+        counts[state] += 1
+    return counts
+
+
+def _clean_label(label: str) -> str:
+    clean = " ".join(label.split())
+    if not 0 < len(clean) <= LABEL_LENGTH:
+        raise SubmissionRefused("the label is unusable", f"use 1 to {LABEL_LENGTH} characters")
+    return clean
+
+
+def _author(user: Any) -> Any:
+    return user if user is not None and user.is_authenticated else None
+
+
+def _first_refusal(intake: "Intake") -> str:
+    if not intake.refusals:
+        return "upload at least one Triton source named like a task"
+    refusal = intake.refusals[0]
+    return f"{refusal.place}: {refusal.reason}; {refusal.remedy}"
+
+
+def _submission(method: Method, label: str, author: Any, visibility: str) -> Submission:
+    """The submission of this label, locked; made when new, refused when it is somebody else's."""
+    lines = Submission.objects.select_for_update().filter(method=method, label=label)
+    submission = lines.first()
+    if submission is None:
+        try:
+            with transaction.atomic():
+                return Submission.objects.create(
+                    method=method, label=label, submitted_by=author, visibility=visibility
+                )
+        except IntegrityError:  # somebody was quicker: add to that one, if it is ours
+            submission = lines.get()
+    if submission.submitted_by != author:
+        raise SubmissionRefused(
+            f"{method} has a submission labelled {label!r} by somebody else", "use another label"
+        )
+    if submission.withdrawn_at is not None:
+        raise SubmissionRefused(f"{label!r} was withdrawn", "use another label")
+    return submission
+
+
+def _sources_of(submission: Submission | None) -> dict[tuple[str, int], str]:
+    if submission is None:
+        return {}
+    rows = submission.candidates.order_by().values_list("task__slug", "round", "source_id")
+    return {(slug, round_): sha256 for slug, round_, sha256 in rows}
+
+
+def _refuse_clashes(sorted_out: Plan) -> None:
+    if not sorted_out.clashing:
+        return
+    first = sorted_out.clashing[0]
+    raise SubmissionRefused(
+        f"{len(sorted_out.clashing)} candidates are there already with another source, the first "
+        f"is {first.task} in round {first.round} ({first.place})",
+        "upload them as a later round, or under another label",
+    )
+
+
+def _store(submission: Submission, found: "Iterable[Found]") -> list[Candidate]:
+    """Sources once by SHA-256, candidates once each; their tasks are loaded."""
+    entries = list(found)
+    tasks = Task.objects.current().in_bulk({entry.task for entry in entries}, field_name="slug")
+    unknown = sorted({entry.task for entry in entries} - set(tasks))
+    if unknown:
+        raise SubmissionRefused(f"no task is named {unknown[0]!r}", "see the list of tasks")
+    texts = {Source.digest(entry.source): entry.source for entry in entries}
+    Source.objects.bulk_create(
+        [Source(sha256=key, text=text, size=len(text.encode())) for key, text in texts.items()],
+        batch_size=BATCH,
+        ignore_conflicts=True,
+    )
+    return Candidate.objects.bulk_create(
+        [
+            Candidate(
+                submission=submission,
+                task=tasks[entry.task],
+                round=entry.round,
+                source_id=Source.digest(entry.source),
+                place=entry.place[:300],
+            )
+            for entry in entries
+        ],
+        batch_size=BATCH,
+    )
+
+
+def _notes(intake: "Intake") -> list[dict[str, str]]:
+    return [
+        {"place": refusal.place, "reason": refusal.reason, "remedy": refusal.remedy}
+        for refusal in intake.refusals
+    ]
+
+
+def _count_jobs(found: "Sequence[Found]", gpus: Sequence[Gpu] | None) -> dict[str, int]:
+    boards = Gpu.objects.judging() if gpus is None else gpus
+    interpretable = set(
+        Task.objects.filter(interpretable=True, slug__in={entry.task for entry in found})
+        .order_by()
+        .values_list("slug", flat=True)
+    )
+    on_interpreter = sum(entry.task in interpretable for entry in found)
+    return {gpu.slug: len(found) if gpu.can_time else on_interpreter for gpu in boards}
