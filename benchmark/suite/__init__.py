@@ -1,4 +1,6 @@
-"""The suite: what is asked of kernels. Pure torch; imports no Django, and task modules only on first use."""
+"""The suite: what is asked of kernels. Pure torch; imports no Django, and task modules only on
+first use.
+"""
 
 from benchmark.suite.registry import UnknownTask, all_tasks, digest, get, names, resolve
 from benchmark.suite.spec import Arguments, Case, Comparison, Task

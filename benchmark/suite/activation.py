@@ -1,7 +1,7 @@
 """Activation functions, elementwise."""
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
 
 from benchmark.suite.checks import Close, Exact
 from benchmark.suite.cost import per_element
@@ -25,7 +25,9 @@ def gelu_magnitude(input, approximate="none"):
     mutates=("inplace",),
 )
 def relu(input: torch.Tensor, inplace: bool = False):
-    """Rectified linear unit: max(x, 0), NaN stays NaN. `inplace=True` overwrites and returns the input."""
+    """Rectified linear unit: max(x, 0), NaN stays NaN. `inplace=True` overwrites and returns the
+    input.
+    """
     return F.relu(input, inplace=inplace)
 
 

@@ -1,11 +1,13 @@
-"""Checks: how an output is compared with the truth. Frozen dataclasses, so that they enter the digest by value.
+"""Checks: how an output is compared with the truth. Frozen dataclasses, so that they enter the
+digest by value.
 
-Every comparison is written as `not (error <= limit)`: NaN fails. Nothing here trusts the candidate's tensors
-beyond their bytes; type, dtype, device and shape are compared first, exactly.
+Every comparison is written as `not (error <= limit)`: NaN fails. Nothing here trusts the
+candidate's tensors beyond their bytes; type, dtype, device and shape are compared first, exactly.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from typing import Any, Protocol
 import torch
 
 from benchmark import vocabulary
-from benchmark.suite.spec import Arguments, Case, Comparison, Trial, strict_precision
+from benchmark.suite.spec import Arguments, Comparison, Trial, strict_precision
 from benchmark.suite.trees import copied, leaves, tensors, upcast, widened
 
 CHUNK = 1 << 22  # elements compared at a time: bounds the float64 temporaries at 32 MB each
@@ -32,7 +34,9 @@ class Check(Protocol):
 
 @dataclass(frozen=True)
 class Leaf:
-    """One expected value: its place, PyTorch's own (dtype and shape), the truth, and the magnitude or None."""
+    """One expected value: its place, PyTorch's own (dtype and shape), the truth, and the magnitude
+    or None.
+    """
 
     place: str
     native: Any
@@ -59,12 +63,15 @@ class Finding:
 class Close:
     """Element error against float64 truth, in roundings.
 
-    One unit at element i is eps(dtype) |t_i| + eps(arithmetic) magnitude_i + the smallest normal number, where
-    arithmetic is float32 for narrower dtypes and `magnitude(*args, **kwargs)`, computed in float64, is what the
-    sum or difference behind the element is made of (sum |A||B| for a dot product): rounding errors scale with it,
-    not with the result. The limit is `k` times PyTorch's own worst error in the same unit plus `floor`, at most
-    `cap` (half dtypes: cap / 16), so that a reference that is itself bad can't open the gate.
-    `narrow_intermediates` counts the magnitude in eps(dtype): for chains whose PyTorch form rounds in between.
+    One unit at element i is eps(dtype) |t_i| + eps(arithmetic) magnitude_i + the smallest normal
+    number, where arithmetic is float32 for narrower dtypes and `magnitude(*args, **kwargs)`,
+    computed in float64, is what the sum or difference behind the element is made of (sum |A||B|
+    for a dot product): rounding errors scale with it, not with the result. The limit is `k` times
+    PyTorch's own worst error in the same unit plus `floor`, at most `cap`, so that a reference
+    that is itself bad can't open the gate. Half dtypes, computed in float32 and rounded once, get
+    floor / 4 and cap / 16: bfloat16 inside a float16 kernel is off by four units and fails.
+    `narrow_intermediates` counts the magnitude in eps(dtype): for chains whose PyTorch form rounds
+    in between.
     """
 
     k: float = 4.0
@@ -81,7 +88,7 @@ class Close:
         base = "the result" if self.magnitude is None else "the result and of the terms behind it"
         return (
             f"Each element's error against float64 is at most {self.k:g} times PyTorch's own worst error plus "
-            f"{self.floor:g} roundings of {base}; float32 means float32, TF32 does not pass. Integers are exact."
+            f"{self.floor:g} roundings of {base} (half dtypes: {self.floor / 4:g}); float32 means float32, TF32 does not pass. Integers are exact."
         )
 
     def _finding(self, leaf: Leaf, got: Any) -> Finding:
@@ -93,14 +100,17 @@ class Close:
 
     def limit(self, own: float, dtype: torch.dtype) -> float:
         """The tolerance in units, from PyTorch's own worst error."""
-        cap = self.cap / 16 if dtype in HALVES else self.cap
-        return min(self.k * own + self.floor, cap)
+        half = dtype in HALVES
+        floor, cap = (self.floor / 4, self.cap / 16) if half else (self.floor, self.cap)
+        return min(self.k * own + floor, cap)
 
     def unit(self, truth: torch.Tensor, magnitude: torch.Tensor | None, dtype: torch.dtype) -> Any:
         """The size of one unit at each element, float64."""
         info = torch.finfo(dtype)
         smallest = info.smallest_normal
-        unit = truth.abs().mul_(info.eps).add_(smallest if smallest < 1e-30 else smallest * info.eps)
+        unit = (
+            truth.abs().mul_(info.eps).add_(smallest if smallest < 1e-30 else smallest * info.eps)
+        )
         if magnitude is None:
             return unit
         narrow = self.narrow_intermediates or dtype not in HALVES
@@ -108,7 +118,9 @@ class Close:
         return unit.add_(magnitude.double(), alpha=inner)
 
     def _errors(self, leaf: Leaf, got: torch.Tensor, limit: float = math.inf) -> Iterator[Any]:
-        """Chunk by chunk: worst error, its flat index, elements above the limit, elements wrongly non-finite."""
+        """Chunk by chunk: worst error, its flat index, elements above the limit, elements wrongly
+        non-finite.
+        """
         dtype = leaf.native.dtype
         truth, got = leaf.truth.reshape(-1), got.reshape(-1)
         magnitude = None
@@ -123,7 +135,9 @@ class Close:
 
 @dataclass(frozen=True)
 class Exact:
-    """Every element equals the truth rounded to the output's dtype; NaN and infinities where the truth has them."""
+    """Every element equals the truth rounded to the output's dtype; NaN and infinities where the
+    truth has them.
+    """
 
     def judge(self, trial: Trial) -> Comparison:
         return _verdict(_expected(trial), _answers(trial), _exact_finding, "elements off")
@@ -134,10 +148,11 @@ class Exact:
 
 @dataclass(frozen=True)
 class Residual:
-    """A claim about the outputs: `got` should equal `wanted`, batch by batch, with errors of the size of `scale`.
+    """A claim about the outputs: `got` should equal `wanted`, batch by batch, with errors of the
+    size of `scale`.
 
-    Tensors are (..., m, n) in float64. `scale` None: the largest |wanted| of each matrix. `exact`: no rounding
-    allowed (zeros of a triangle).
+    Tensors are (..., m, n) in float64. `scale` None: the largest |wanted| of each matrix. `exact`:
+    no rounding allowed (zeros of a triangle).
     """
 
     name: str
@@ -151,8 +166,9 @@ class Residual:
 class Rebuilds:
     """Factorizations: not unique, so judged by what they rebuild and by their structure.
 
-    `residuals(arguments, outputs)` gets both in float64 and returns the claims. One unit is eps(dtype) x the
-    largest entry of the matrix that should come out; the limit is `k` times PyTorch's own worst plus `floor`.
+    `residuals(arguments, outputs)` gets both in float64 and returns the claims. One unit is
+    eps(dtype) x the largest entry of the matrix that should come out; the limit is `k` times
+    PyTorch's own worst plus `floor`.
     """
 
     residuals: Callable[[Arguments, Any], tuple[Residual, ...]]
@@ -196,13 +212,20 @@ class Rebuilds:
 
 
 class Law(Protocol):
-    """A distribution on the real line: `cdf(x)` elementwise in float64, support [low, high], mean, deviation."""
+    """A distribution on the real line: `cdf(x)` elementwise in float64, support [low, high], mean,
+    deviation.
+    """
 
-    low: float
-    high: float
-    open_above: bool
-    mean: float
-    deviation: float
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def open_above(self) -> bool: ...
+    @property
+    def mean(self) -> float: ...
+    @property
+    def deviation(self) -> float: ...
 
     def cdf(self, x: torch.Tensor) -> torch.Tensor: ...
 
@@ -243,10 +266,12 @@ class Normal:
 
 @dataclass(frozen=True)
 class SameDistribution:
-    """Random outputs: exact form and range, then mean, distribution (Kolmogorov-Smirnov) and independence.
+    """Random outputs: exact form and range, then mean, distribution (Kolmogorov-Smirnov) and
+    independence.
 
-    The draws of a trial are pooled. Each of the tests fails an honest candidate with probability `alpha` / tests.
-    For float dtypes with coarse values the distribution test allows one eps(dtype).
+    The draws of a trial are pooled. Each of the tests fails an honest candidate with probability
+    `alpha` / tests. For float dtypes with coarse values the distribution test allows one
+    eps(dtype).
     """
 
     law: Law
@@ -270,7 +295,7 @@ class SameDistribution:
     def describe(self) -> str:
         return (
             f"Shape, dtype and range {self._range()} are exact; mean, distribution (Kolmogorov-Smirnov) and the "
-            f"independence of neighbours and calls are tested so that chance fails one honest kernel in {1 / self.alpha:.0e}."
+            f"independence of neighbours and calls are tested so that chance fails one honest kernel in {1 / self.alpha:,.0f}."
         )
 
     def _range(self) -> str:
@@ -291,15 +316,21 @@ class SameDistribution:
         return Comparison(vocabulary.WRONG_VALUES, worst, None, 1.0, unit, detail)
 
     def _tests(self, draws: list[torch.Tensor], eps: float) -> Iterator[tuple[str, float]]:
-        share = self.alpha / (4 + len(draws))
+        share = self.alpha / (6 + len(draws))
         z = float(-torch.special.ndtri(torch.tensor(share / 2, dtype=torch.float64)))
         pooled = torch.cat(draws)
         n = pooled.numel()
-        yield "distribution", self._kolmogorov(pooled) / (math.sqrt(math.log(2 / share) / 2 / n) + eps)
+        yield (
+            "distribution",
+            self._kolmogorov(pooled) / (math.sqrt(math.log(2 / share) / 2 / n) + eps),
+        )
         standard = [(draw - self.law.mean) / self.law.deviation for draw in draws]
+        cdf = self.law.cdf(torch.stack((pooled.min(), pooled.max()))).tolist()
+        yield "smallest value", _extreme(1 - cdf[0] + eps, n, share)
+        yield "largest value", _extreme(cdf[1] + eps, n, share)
         mean = float(torch.cat(standard).mean().abs())
         yield "mean", mean / (z / math.sqrt(n) + eps)
-        for first, second in zip(standard, standard[1:], strict=False):
+        for first, second in itertools.pairwise(standard):
             yield "correlation between calls", _correlation(first, second, z)
         yield "correlation of neighbours", _correlation(standard[0][1:], standard[0][:-1], z)
 
@@ -314,9 +345,10 @@ class SameDistribution:
 class Mixture:
     """Random operators that choose elementwise between a few answers, dropout above all.
 
-    `branches(*args, **kwargs)`, run on float64 copies, returns pairs (probability, truth): each output element must
-    be one of the truths, within `close`, each as often as its probability says, by chance independent of the place
-    and of the call. Elements at which the branches agree count for no branch.
+    `branches(*args, **kwargs)`, run on float64 copies, returns pairs (probability, truth): each
+    output element must be one of the truths, within `close`, each as often as its probability
+    says, by chance independent of the place and of the call. Elements at which the branches agree
+    count for no branch.
     """
 
     branches: Callable[..., tuple[tuple[float, torch.Tensor], ...]]
@@ -336,7 +368,8 @@ class Mixture:
     def describe(self) -> str:
         return (
             "Each element must be one of the answers that chance may choose, as often as its probability says, "
-            f"independently of place and call (false alarm {self.alpha:g}); " + self.close.describe()
+            f"independently of place and call (false alarm {self.alpha:g}); "
+            + self.close.describe()
         )
 
     def _judge(self, branches: Any, outputs: list[torch.Tensor], dtype: torch.dtype) -> Comparison:
@@ -369,14 +402,12 @@ class Mixture:
         spread = math.sqrt(probability * (1 - probability)) or 1.0
         clear = [torch.stack(per_branch).sum(0) == 1 for per_branch in hits]
         chosen = [(h[0].double() - probability) / spread for h in hits]
-        worst, name = 0.0, ""
         pooled = torch.cat([c[m] for c, m in zip(chosen, clear, strict=True)])
         scores = {"share of the branches": _score(pooled, z)}
-        for (a, am), (b, bm) in zip(
-            zip(chosen, clear, strict=True), list(zip(chosen, clear, strict=True))[1:], strict=False
-        ):
+        for (a, am), (b, bm) in itertools.pairwise(zip(chosen, clear, strict=True)):
+            score = _score((a * b)[am & bm], z)
             scores["correlation between calls"] = max(
-                scores.get("correlation between calls", 0.0), _score((a * b)[am & bm], z)
+                score, scores.get("correlation between calls", 0.0)
             )
         first = chosen[0][clear[0]]
         scores["correlation of neighbours"] = _score(first[1:] * first[:-1], z)
@@ -389,8 +420,15 @@ class Mixture:
         )
 
 
+def _extreme(reached: float, n: int, share: float) -> float:
+    """-log P(no value of n beyond this quantile) over -log(share): above 1 the tail is missing."""
+    return max(0.0, n * -math.log(min(reached, 1.0)) / -math.log(share))
+
+
 def _score(standard: torch.Tensor, z: float) -> float:
-    """|mean| of standardized values over its critical value; the 3/n term covers the skew of small samples."""
+    """|mean| of standardized values over its critical value; the 3/n term covers the skew of small
+    samples.
+    """
     n = standard.numel()
     if n < 16:
         return 0.0
@@ -398,7 +436,9 @@ def _score(standard: torch.Tensor, z: float) -> float:
 
 
 def _correlation(first: torch.Tensor, second: torch.Tensor, z: float) -> float:
-    """|correlation| of two standardized samples as a fraction of its critical value; 0 below 16 pairs."""
+    """|correlation| of two standardized samples as a fraction of its critical value; 0 below 16
+    pairs.
+    """
     return _score(first * second, z)
 
 
@@ -409,7 +449,9 @@ def _native(trial: Trial) -> tuple[Arguments, Any]:
 
 
 def _expected(trial: Trial, magnitude: Callable[..., Any] | None = None) -> dict[str, Leaf]:
-    """What each place must hold: the outputs and, where the call writes in place, the arguments after it."""
+    """What each place must hold: the outputs and, where the call writes in place, the arguments
+    after it.
+    """
     native_arguments, native = _native(trial)
     wide = upcast(trial.arguments)
     truth = trial.task.truth(wide)
@@ -439,7 +481,9 @@ def _named(output: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _answers(trial: Trial) -> dict[str, Any]:
-    """The candidate's values by place: several draws must all be right, so later ones get their own prefix."""
+    """The candidate's values by place: several draws must all be right, so later ones get their
+    own prefix.
+    """
     found: dict[str, Any] = {}
     for draw, output in enumerate(trial.outputs):
         prefix = f"draw {draw} " if draw else ""
@@ -610,12 +654,16 @@ def _exact_chunk(leaf: Leaf, got: torch.Tensor, part: slice) -> tuple[torch.Tens
 
 def _same_scalar(got: Any, leaf: Leaf) -> bool:
     if isinstance(leaf.native, float):
-        return math.isclose(got, leaf.truth, rel_tol=1e-6)  # a float32 value read out as Python float
+        return math.isclose(
+            got, leaf.truth, rel_tol=1e-6
+        )  # a float32 value read out as Python float
     return bool(got == leaf.native)
 
 
 def _residual_error(residual: Residual, eps: float) -> float:
-    """The worst entry's error in units of eps x scale; infinite where not finite or not exact as asked."""
+    """The worst entry's error in units of eps x scale; infinite where not finite or not exact as
+    asked.
+    """
     if residual.got.numel() == 0:
         return 0.0
     gap = (residual.got - residual.wanted).abs()

@@ -1,4 +1,6 @@
-"""Cost models: operations by formula, traffic and memory from the shapes of a case (on the meta device)."""
+"""Cost models: operations by formula, traffic and memory from the shapes of a case (on the meta
+device).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Fingerprints of tasks: code without docstrings, comments and layout, plus cases, tolerances and an epoch.
+"""Fingerprints of tasks: code without docstrings, comments and layout, plus cases, tolerances and
+an epoch.
 
-What a task uses is followed through the suite: a function's globals, the methods it calls on the maker, the fields
-and class of a frozen dataclass. A helper that a task does not use does not change its digest.
+What a task uses is followed through the suite: a function's globals, the methods it calls on the
+maker, the fields and class of a frozen dataclass. A helper that a task does not use does not
+change its digest.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from typing import Any
 from benchmark.suite.inputs import FAMILIES, Maker
 from benchmark.suite.spec import Case, Task
 
-EPOCH = 1  # raise when results of every task must be judged anew for a reason the code does not show
+EPOCH = (
+    1  # raise when results of every task must be judged anew for a reason the code does not show
+)
 OWN = "benchmark.suite"
 # Parts of a task that change what is judged; its category, difficulty and prose don't.
 JUDGED = (
@@ -93,12 +97,16 @@ class _Parts:
         return self._foreign(value)
 
     def _record(self, value: Any) -> str:
-        shown = [f"{f.name}={self._text(getattr(value, f.name))}" for f in dataclasses.fields(value)]
+        shown = [
+            f"{f.name}={self._text(getattr(value, f.name))}" for f in dataclasses.fields(value)
+        ]
         head = type(value).__name__ if isinstance(value, Case) else self._source(type(value))
         return f"{head}({', '.join(shown)})"
 
     def _foreign(self, value: Any) -> str:
-        """Something of torch or the standard library, by its name; objects with an address are refused."""
+        """Something of torch or the standard library, by its name; objects with an address are
+        refused.
+        """
         named = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
         text = f"{getattr(value, '__module__', '')}.{named}" if named else repr(value)
         if " at 0x" in text:
@@ -109,7 +117,9 @@ class _Parts:
         """The name of a function or class; its normalized source and what it uses are noted once."""
         name = f"{thing.__module__}.{thing.__qualname__}"
         if "<lambda>" in name or "<locals>" in name:
-            raise TypeError(f"{name}: lambdas and closures can't be fingerprinted, use a frozen dataclass")
+            raise TypeError(
+                f"{name}: lambdas and closures can't be fingerprinted, use a frozen dataclass"
+            )
         if name not in self.texts and (thing.__module__.startswith(OWN) or _is_local(thing)):
             tree = _normalized(thing)
             self.texts[name] = ast.unparse(tree)
@@ -136,7 +146,9 @@ def _normalized(thing: Any) -> ast.AST:
 
 
 def _used(thing: Any, tree: ast.AST) -> Iterator[tuple[str, Any]]:
-    """Globals of the definition that are code or constants of the suite, and the maker's methods by name."""
+    """Globals of the definition that are code or constants of the suite, and the maker's methods
+    by name.
+    """
     scope = inspect.getmodule(thing).__dict__ if isinstance(thing, type) else thing.__globals__
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     for name in names & scope.keys():
@@ -150,7 +162,12 @@ def _used(thing: Any, tree: ast.AST) -> Iterator[tuple[str, Any]]:
 
 def _is_ours(value: Any) -> bool:
     if isinstance(value, types.FunctionType | type):
-        machinery = value in (Maker, Task) or value.__name__ in ("Arguments", "Case", "Comparison", "Trial")
+        machinery = value in (Maker, Task) or value.__name__ in (
+            "Arguments",
+            "Case",
+            "Comparison",
+            "Trial",
+        )
         return value.__module__.startswith(OWN) and not machinery
     return isinstance(value, str | int | float | bool | tuple) or (
         dataclasses.is_dataclass(value) and type(value).__module__.startswith(OWN)

@@ -1,4 +1,6 @@
-"""Inputs: one seeded `Maker` per call, families of spreads, memory layouts, and lists of usual cases."""
+"""Inputs: one seeded `Maker` per call, families of spreads, memory layouts, and lists of usual
+cases.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,9 @@ class Maker:
         return draw(*shape)
 
     def positive(self, *shape: int, low: float = 0.1, high: float = 3.0) -> torch.Tensor:
-        """Uniform on [low, high) in the case's dtype: scales, variances, arguments of log and sqrt."""
+        """Uniform on [low, high) in the case's dtype: scales, variances, arguments of log and
+        sqrt.
+        """
         return (self.rand(*shape, dtype=drawing_dtype(self.dtype)) * (high - low) + low).to(
             self.dtype
         )
@@ -134,7 +138,9 @@ class Maker:
         return self.laid_out(lambda *dims: self.rand(*dims) < share, *shape)
 
     def out(self, *shape: int, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """An `out=` tensor, full of NaN (integers: the smallest value) so that what isn't written shows."""
+        """An `out=` tensor, full of NaN (integers: the smallest value) so that what isn't written
+        shows.
+        """
         dtype = dtype or self.dtype
         fill = float("nan") if dtype.is_floating_point or dtype.is_complex else 0
         return torch.full(shape, fill, dtype=dtype, device=self.device)
@@ -264,15 +270,14 @@ def spread_options(cases: tuple[Case, ...], *variants: dict[str, object]) -> tup
     """Deal the variants over the cases in turn: case i gets variant i modulo their number."""
     if not variants:
         return cases
-    return tuple(
-        with_options(case, **variants[i % len(variants)]) for i, case in enumerate(cases)
-    )
+    return tuple(with_options(case, **variants[i % len(variants)]) for i, case in enumerate(cases))
 
 
 def elementwise_cases(
     *variants: dict[str, object], half: bool = True, special: bool = True
 ) -> tuple[Case, ...]:
-    """The usual cases of an elementwise task: 8 small, 3 timed; the variants of options dealt over them.
+    """The usual cases of an elementwise task: 8 small, 3 timed; the variants of options dealt over
+    them.
 
     `half=False` leaves float16 out, `special=False` inf and NaN.
     """
@@ -298,7 +303,9 @@ def elementwise_cases(
 def row_cases(
     *variants: dict[str, object], half: bool = True, longest: int = 16384
 ) -> tuple[Case, ...]:
-    """The usual cases of a task that works along rows (softmax, norms, reductions): 8 small, 3 timed."""
+    """The usual cases of a task that works along rows (softmax, norms, reductions): 8 small, 3
+    timed.
+    """
     narrow = "float16" if half else "float32"
     checked = (
         small("one", "normal", rows=1, columns=1),

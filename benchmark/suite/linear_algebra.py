@@ -58,5 +58,7 @@ def cholesky_residuals(arguments: Arguments, factor: torch.Tensor) -> tuple[Resi
     ),
 )
 def cholesky(A: torch.Tensor, upper: bool = False, out: torch.Tensor = None):
-    """Cholesky factor of symmetric positive definite matrices (*, n, n): A = L L^T, or U^T U with `upper`."""
+    """Cholesky factor of symmetric positive definite matrices (*, n, n): A = L L^T, or U^T U with
+    `upper`.
+    """
     return torch.linalg.cholesky(A, upper=upper, out=out)

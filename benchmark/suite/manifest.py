@@ -1,6 +1,8 @@
-"""The names that the published benchmark fixed: category, difficulty and signature of each of its tasks.
+"""The names that the published benchmark fixed: category, difficulty and signature of each of its
+tasks.
 
-Facts of the publication (`published.json`), so that predictions made for it run here unchanged. The tasks' content is ours.
+Facts of the publication (`published.json`), so that predictions made for it run here unchanged.
+The tasks' content is ours.
 """
 
 from __future__ import annotations

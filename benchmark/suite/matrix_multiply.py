@@ -12,7 +12,9 @@ matrix_multiply = category("MatrixMultiply")
 
 
 def two_factors(make: Maker) -> Arguments:
-    """(batch, m, k) @ (batch, k, n); a size that the case lacks is a dimension that the factor lacks."""
+    """(batch, m, k) @ (batch, k, n); a size that the case lacks is a dimension that the factor
+    lacks.
+    """
     sizes = make.case.sizes
     left = [sizes[name] for name in ("batch", "m", "k") if name in sizes]
     right = [sizes[name] for name in ("batch", "k", "n") if name in sizes]
@@ -45,5 +47,7 @@ def product_magnitude(tensor1, tensor2):
     flops=matmul_flops(),
 )
 def matmul(tensor1, tensor2):
-    """Matrix product with the rules of torch.matmul: 1-D factors are a row or a column, leading dimensions batch."""
+    """Matrix product with the rules of torch.matmul: 1-D factors are a row or a column, leading
+    dimensions batch.
+    """
     return torch.matmul(tensor1, tensor2)

@@ -36,5 +36,7 @@ def sum_magnitude(input, dim, keepdim=False, dtype=None):
     flops=per_element(1),
 )
 def sum(input, dim, keepdim=False, dtype=None):
-    """Sum over one dimension or several, kept as size 1 on request; `dtype` is that of the sum and the result."""
+    """Sum over one dimension or several, kept as size 1 on request; `dtype` is that of the sum and
+    the result.
+    """
     return torch.sum(input, dim, keepdim=keepdim, dtype=dtype)

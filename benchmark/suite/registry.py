@@ -1,4 +1,6 @@
-"""The registry: category decorators that register tasks, and look-up by name. Task modules load on first use."""
+"""The registry: category decorators that register tasks, and look-up by name. Task modules load on
+first use.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,24 @@ from benchmark import vocabulary
 from benchmark.suite.manifest import published
 from benchmark.suite.spec import Task
 
-MACHINERY = {"checks", "cost", "digest", "inputs", "manifest", "registry", "spec", "trees"}
+MACHINERY = {
+    "checks",
+    "cost",
+    "digest",
+    "inputs",
+    "manifest",
+    "mutants",
+    "registry",
+    "spec",
+    "trees",
+}
 _tasks: dict[str, Task] = {}
 _aliases: dict[str, str] = {}
 _loading = threading.RLock()
 _loaded = False
 
 
-class UnknownTask(KeyError):
+class UnknownTask(KeyError):  # noqa: N818 - says what it is, as http.Http404 does
     """No task of this name; `near` are names that look like it."""
 
     def __init__(self, name: str, near: tuple[str, ...]):
@@ -35,8 +47,9 @@ class UnknownTask(KeyError):
 def category(name: str) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
     """The decorator factory of a category, by its published name.
 
-    `activation = category("Activation")`, then `@activation("gelu", inputs=..., cases=..., check=..., flops=...)`
-    above the reference. It registers a `Task` and returns the function unchanged.
+    `activation = category("Activation")`, then `@activation("gelu", inputs=..., cases=...,
+    check=..., flops=...)` above the reference. It registers a `Task` and returns the function
+    unchanged.
     """
     if name not in vocabulary.CATEGORY_BY_NAME:
         known = ", ".join(vocabulary.CATEGORY_BY_NAME)
@@ -54,7 +67,9 @@ class _Registration:
     def __init__(self, category_name: str, task: str, parts: dict[str, Any]):
         fact = published().get(task)
         if fact is None:
-            raise ValueError(f"{task!r} is not a published task: see benchmark/suite/published.json")
+            raise ValueError(
+                f"{task!r} is not a published task: see benchmark/suite/published.json"
+            )
         if fact.category != category_name:
             raise ValueError(f"{task!r} is published in {fact.category}, not in {category_name}")
         self.fact, self.parts = fact, dict(parts)
@@ -106,9 +121,7 @@ def all_tasks() -> tuple[Task, ...]:
     """Every task, ordered by category as on the site, then by name."""
     _load()
     order = list(vocabulary.CATEGORY_BY_NAME)
-    return tuple(
-        sorted(_tasks.values(), key=lambda task: (order.index(task.category), task.name))
-    )
+    return tuple(sorted(_tasks.values(), key=lambda task: (order.index(task.category), task.name)))
 
 
 def names() -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""What a task is: its cases, arguments, contract and comparison. Frozen; tensors live only in `Arguments`."""
+"""What a task is: its cases, arguments, contract and comparison. Frozen; tensors live only in
+`Arguments`.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ NOT_ON_INTERPRETER = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 class Case:
     """One shape and spread of a task's inputs; the seed comes at call time.
 
-    `options` are the arguments away from their defaults, JSON-able (a dtype by its name). `layout` is how
-    the drawn tensors lie in memory, a word of `inputs.LAYOUTS`.
+    `options` are the arguments away from their defaults, JSON-able (a dtype by its name). `layout`
+    is how the drawn tensors lie in memory, a word of `inputs.LAYOUTS`.
     """
 
     name: str
@@ -65,7 +67,8 @@ class Arguments:
 class Comparison:
     """How far an output is from the truth.
 
-    `error`, `reference_error` (PyTorch's own) and `tolerance` are in `unit`; None where not measured.
+    `error`, `reference_error` (PyTorch's own) and `tolerance` are in `unit`; None where not
+    measured.
     """
 
     verdict: str
@@ -93,7 +96,9 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """An operator to implement: reference, inputs, check and cost. Built by the registry's decorators."""
+    """An operator to implement: reference, inputs, check and cost. Built by the registry's
+    decorators.
+    """
 
     name: str
     category: str
@@ -145,7 +150,9 @@ class Task:
 
     @cached_property
     def digest(self) -> str:
-        """64 hex digits over code, cases and tolerances; docstrings, comments and layout don't count."""
+        """64 hex digits over code, cases and tolerances; docstrings, comments and layout don't
+        count.
+        """
         from benchmark.suite.digest import task_digest
 
         return task_digest(self)
@@ -167,7 +174,9 @@ class Task:
         return self.inputs(Maker.seeded(case, mixed, device))
 
     def reference(self, arguments: Arguments) -> Any:
-        """PyTorch's answer in the case's dtype, TF32 off: the baseline that is timed. May write in place."""
+        """PyTorch's answer in the case's dtype, TF32 off: the baseline that is timed. May write in
+        place.
+        """
         with strict_precision():
             return self.function(*arguments.args, **arguments.kwargs)
 
@@ -180,10 +189,11 @@ class Task:
     def compare(
         self, case: Case, arguments: Arguments, outputs: list[Any], mutated: Arguments | None = None
     ) -> Comparison:
-        """Judge the candidate's outputs (one per draw) against a truth computed here, from `arguments`.
+        """Judge the candidate's outputs (one per draw) against a truth computed here, from
+        `arguments`.
 
-        `arguments` are as they were before the call and stay so; `mutated` are the candidate's after it,
-        needed where `may_mutate(case)`: ValueError without them.
+        `arguments` are as they were before the call and stay so; `mutated` are the candidate's
+        after it, needed where `may_mutate(case)`: ValueError without them.
         """
         if len(outputs) != self.draws:
             raise ValueError(f"{self.name} judges {self.draws} draws, got {len(outputs)} outputs")
@@ -209,7 +219,9 @@ class Task:
         return float((self.bytes_model or traffic(self))(case))
 
     def judgeable_on(self, device_kind: str, case: Case) -> bool:
-        """Whether a device of this kind ("cpu": Triton's interpreter, or "cuda") can judge the case."""
+        """Whether a device of this kind ("cpu": Triton's interpreter, or "cuda") can judge the
+        case.
+        """
         if device_kind == "cuda":
             return True
         return case.kind == "small" and case.dtype not in NOT_ON_INTERPRETER

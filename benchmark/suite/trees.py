@@ -20,7 +20,9 @@ def widened(dtype: torch.dtype) -> torch.dtype:
 
 
 def map_tree(tree: Any, change: Callable[[Any], Any]) -> Any:
-    """The tree with every leaf changed; lists, tuples and dicts keep their form (named tuples become tuples)."""
+    """The tree with every leaf changed; lists, tuples and dicts keep their form (named tuples
+    become tuples).
+    """
     if isinstance(tree, Arguments):
         return Arguments(map_tree(tree.args, change), map_tree(tree.kwargs, change))
     if isinstance(tree, dict):
@@ -54,22 +56,40 @@ def tensors(tree: Any) -> list[torch.Tensor]:
 
 
 def copied(tree: Any) -> Any:
-    """A copy that shares no memory; a tensor that appears twice is one tensor in the copy too."""
-    return map_tree(tree, _Once(lambda tensor: tensor.detach().clone()))
+    """A copy that shares no memory, strides kept; a tensor that appears twice is one in the copy
+    too.
+    """
+    return map_tree(tree, _Once(_copy, widens=False))
 
 
 def upcast(tree: Any) -> Any:
-    """A copy with floating tensors and floating dtype arguments raised to float64 (complex: complex128)."""
-    return map_tree(tree, _Once(lambda tensor: tensor.detach().to(widened(tensor.dtype), copy=True)))
+    """A copy with floating tensors and floating dtype arguments raised to float64.
+
+    complex64 becomes complex128; integers stay.
+    """
+    return map_tree(tree, _Once(_wide_copy, widens=True))
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    tensor = tensor.detach()
+    if tensor.device.type == "meta" or 0 in tensor.stride():
+        return tensor.clone()  # an expanded tensor overlaps itself and can't be written to
+    empty = torch.empty_strided(
+        tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+    )
+    return empty.copy_(tensor)
+
+
+def _wide_copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().to(widened(tensor.dtype), copy=True)
 
 
 class _Once:
     """Changes tensors, the same one once, and widens dtypes when the change does."""
 
-    def __init__(self, change: Callable[[torch.Tensor], torch.Tensor]):
-        self.change = change
+    def __init__(self, change: Callable[[torch.Tensor], torch.Tensor], widens: bool):
+        self.change, self.widens = change, widens
         self.done: dict[int, torch.Tensor] = {}
-        self.widens = change(torch.zeros(0)).dtype == torch.float64
 
     def __call__(self, leaf: Any) -> Any:
         if isinstance(leaf, torch.Tensor):

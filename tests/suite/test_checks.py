@@ -1,0 +1,135 @@
+"""The checks on answers that are wrong in a known way."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from benchmark import suite, vocabulary
+from benchmark.suite import mutants
+
+GELU, MATMUL, RELU, RAND = (suite.get(name) for name in ("gelu", "matmul", "relu", "rand"))
+
+
+def compare(task, case_name, change, seed=3):
+    """The comparison of PyTorch's answer after `change(output)`."""
+    case = task.case(case_name)
+    arguments = task.arguments(case, seed, "cpu")
+    answer = mutants.honest(task, arguments)
+    outputs = [change(output) for output in answer.outputs]
+    return task.compare(case, arguments, outputs, answer.mutated)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        (lambda y: y.half(), vocabulary.WRONG_DTYPE),
+        (lambda y: y.double(), vocabulary.WRONG_DTYPE),
+        (lambda y: y.mean(), vocabulary.WRONG_SHAPE),
+        (lambda y: y[None], vocabulary.WRONG_SHAPE),
+        (lambda y: (y,), vocabulary.WRONG_SHAPE),
+        (lambda y: None, vocabulary.WRONG_DTYPE),
+        (lambda y: torch.nn.Parameter(y), vocabulary.WRONG_DTYPE),
+        (lambda y: y * float("nan"), vocabulary.NON_FINITE),
+        (lambda y: y + float("inf"), vocabulary.NON_FINITE),
+        (lambda y: y + 1e-3, vocabulary.WRONG_VALUES),
+    ],
+)
+def test_each_fault_gets_its_verdict(change, verdict):
+    assert compare(GELU, "small-odd", change).verdict == verdict
+
+
+def test_the_detail_names_the_worst_element():
+    def spoil(y):
+        y[2, 17] += 5
+        y[3, 4] += 1
+        return y
+
+    result = compare(GELU, "small-odd", spoil)
+    assert result.detail.startswith("output: 2 of 1961 elements off; worst at [2, 17]: got ")
+    assert result.error > result.tolerance > result.reference_error
+
+
+def test_tf32_fails_a_float32_product_on_every_case_of_inexact_numbers():
+    for name in ("small-odd", "small-tiles", "small-transposed"):
+        case = MATMUL.case(name)
+        arguments = MATMUL.arguments(case, 3, "cpu")
+        answer = mutants.tf32_inputs(MATMUL, case, arguments)
+        assert mutants.rejected(MATMUL, case, arguments, answer), name
+
+
+def test_another_order_of_summation_passes():
+    case = MATMUL.case("small-tiles")
+    arguments = MATMUL.arguments(case, 3, "cpu")
+    left, right = arguments.args
+    total = torch.zeros(64, 32)
+    for k in range(left.shape[1]):
+        total += left[:, k, None] * right[k]
+    assert MATMUL.compare(case, arguments, [total]).passed
+
+
+def test_special_values_must_stay_where_they_are():
+    def lose_nan(y):
+        return y.nan_to_num(0.0, posinf=float("inf"))
+
+    result = compare(RELU, "small-special", lose_nan)
+    assert result.verdict == vocabulary.WRONG_VALUES
+
+
+def test_an_in_place_case_needs_the_changed_argument():
+    case = RELU.case("small-odd")
+    arguments = RELU.arguments(case, 3, "cpu")
+    answer = mutants.honest(RELU, arguments)
+    result = RELU.compare(case, arguments, answer.outputs, arguments)
+    assert result.verdict == vocabulary.WRONG_VALUES
+    assert result.detail.startswith("argument[0]")
+    with pytest.raises(ValueError, match="arguments after the call"):
+        RELU.compare(case, arguments, answer.outputs)
+
+
+def test_large_outputs_are_compared_in_chunks(monkeypatch):
+    whole = compare(GELU, "small-tiles", lambda y: y + 1e-3)
+    monkeypatch.setattr("benchmark.suite.checks.CHUNK", 100)
+    assert compare(GELU, "small-tiles", lambda y: y + 1e-3) == whole
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: y * y,
+        lambda y: y * 0.98,
+        lambda y: y.sort().values,
+        lambda y: y + 0.5,
+        lambda y: torch.where(y < 0.01, 1.0, y),
+    ],
+)
+def test_another_law_is_rejected(change):
+    assert not compare(RAND, "small-prime", change).passed
+
+
+def test_a_false_alarm_is_rarer_than_one_in_two_hundred():
+    case = RAND.case("small-odd")
+    arguments = RAND.arguments(case, 3, "cpu")
+    for seed in range(200):
+        torch.manual_seed(seed)
+        assert RAND.compare(case, arguments, mutants.honest(RAND, arguments).outputs).passed
+
+
+def test_a_factor_with_another_sign_or_triangle_is_rejected():
+    cholesky = suite.get("cholesky")
+    for change in (torch.neg, lambda y: y.mT.contiguous(), lambda y: y + 1e-30):
+        assert not compare(cholesky, "small-tiles", change).passed
+
+
+def test_a_task_never_takes_fewer_draws_than_it_asks_for():
+    case = RAND.case("small-odd")
+    arguments = RAND.arguments(case, 3, "cpu")
+    with pytest.raises(ValueError, match="3 draws"):
+        RAND.compare(case, arguments, [torch.rand(37, 53)])
+
+
+def test_bfloat16_is_not_judged_by_the_interpreter():
+    case = dataclasses.replace(GELU.cases[0], dtype="bfloat16")
+    assert not GELU.judgeable_on("cpu", case)
+    assert GELU.judgeable_on("cuda", case)
+    assert not GELU.judgeable_on("cpu", GELU.timed_cases[0])
