@@ -1,7 +1,9 @@
-"""Walls around a forked process that is about to run a stranger's code. Linux, standard library only.
+"""Walls around a forked process that is about to run a stranger's code. Linux, standard library
+only.
 
-In the judge: `walls = probe()`, once; refuse strangers' code unless `walls.minimum`. In each forked child:
-`enter(walls, limits, room)`. To end one: `end(pid)`, and the cgroup's `remove()` where there is one.
+In the judge: `walls = probe()`, once; refuse strangers' code unless `walls.minimum`. In each forked
+child: `enter(walls, limits, room)`. To end one: `end(pid)`, and the cgroup's `remove()` where there
+is one.
 """
 
 from runner.sandbox.cgroups import Cgroup, cgroup_for

@@ -1,4 +1,6 @@
-"""A cgroup (version 2) per candidate: a limit on the memory of all its processes together, and one way to end them all."""
+"""A cgroup (version 2) per candidate: a limit on the memory of all its processes together, and one
+way to end them all.
+"""
 
 import os
 import signal
@@ -15,7 +17,9 @@ _REMOVAL_SECONDS = 5.0  # killed processes leave their cgroup a little after the
 
 @dataclass(frozen=True)
 class Cgroup:
-    """One cgroup directory. Made by `cgroup_for`, in the judge; a candidate's process joins it before it is walled in."""
+    """One cgroup directory. Made by `cgroup_for`, in the judge; a candidate's process joins it
+    before it is walled in.
+    """
 
     path: Path
 
@@ -38,18 +42,24 @@ class Cgroup:
 
     def out_of_memory(self) -> bool:
         """Whether the kernel killed a process of the group for memory."""
-        events = dict(line.split() for line in (self.path / "memory.events").read_text().splitlines())
+        events = dict(
+            line.split() for line in (self.path / "memory.events").read_text().splitlines()
+        )
         return int(events.get("oom_kill", "0")) > 0
 
     def peak_memory(self) -> int | None:
-        """The most bytes that the group held at once; None where the kernel (before 5.19) does not say."""
+        """The most bytes that the group held at once; None where the kernel (before 5.19) does not
+        say.
+        """
         try:
             return int((self.path / "memory.peak").read_text())
         except FileNotFoundError:
             return None
 
     def remove(self) -> None:
-        """Kill what is left and delete the group. OSError when processes outlive the kill by seconds."""
+        """Kill what is left and delete the group. OSError when processes outlive the kill by
+        seconds.
+        """
         self.kill()
         deadline = time.monotonic() + _REMOVAL_SECONDS
         while True:
@@ -62,7 +72,9 @@ class Cgroup:
 
 
 def cgroup_for(name: str, limits: Limits) -> Cgroup:
-    """Make the cgroup `kbx-<name>` with the limits set. OSError where the host has no usable cgroup v2 (see Walls.missing)."""
+    """Make the cgroup `kbx-<name>` with the limits set. OSError where the host has no usable cgroup
+    v2 (see Walls.missing).
+    """
     parent = _parent()
     _enable_controllers(parent)
     path = parent / f"kbx-{name}"
@@ -75,7 +87,9 @@ def cgroup_for(name: str, limits: Limits) -> Cgroup:
 
 
 def _parent() -> Path:
-    """The root of the hierarchy: processes in it do not keep it from having limited children, as elsewhere they would."""
+    """The root of the hierarchy: processes in it do not keep it from having limited children, as
+    elsewhere they would.
+    """
     controllers = _MOUNT / "cgroup.controllers"
     if not controllers.is_file():
         raise OSError(f"no cgroup v2 is mounted at {_MOUNT}")

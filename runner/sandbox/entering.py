@@ -1,8 +1,10 @@
-"""Walk a forked process behind the walls. Everything here runs in the child, before any stranger's code.
+"""Walk a forked process behind the walls. Everything here runs in the child, before any stranger's
+code.
 
-The judge's warm process forks a child that calls `enter`. With a pid namespace two more processes come to be: the child
-itself stays outside and only waits, its child is the namespace's pid 1 and only reaps, and `enter` returns in the
-grandchild. Killing the first kills all. What the warm process holds in memory its forks hold too: it must hold no secret.
+The judge's warm process forks a child that calls `enter`. With a pid namespace two more processes
+come to be: the child itself stays outside and only waits, its child is the namespace's pid 1 and
+only reaps, and `enter` returns in the grandchild. Killing the first kills all. What the warm
+process holds in memory its forks hold too: it must hold no secret.
 """
 
 import os
@@ -21,7 +23,8 @@ from runner.sandbox.cgroups import Cgroup
 from runner.sandbox.limits import Limits, set_rlimits
 from runner.sandbox.walls import Walls
 
-FIRST_UID = 2_000_000_000  # above what distributions, systemd and container managers hand out; one uid per candidate
+# above what distributions, systemd and container managers hand out; one uid per candidate
+FIRST_UID = 2_000_000_000
 NOBODY = 65534  # where a container maps too few users for that
 _PASSED_ON = (
     "LANG",
@@ -39,12 +42,16 @@ _PASSED_ON = (
 
 
 class SandboxError(RuntimeError):
-    """A wall that the probe promised did not go up. Ours, never the candidate's: nothing of it has run."""
+    """A wall that the probe promised did not go up. Ours, never the candidate's: nothing of it has
+    run.
+    """
 
 
 @dataclass(frozen=True)
 class Room:
-    """What a candidate gets inside: extra paths to read, paths to write, device nodes, variables, open descriptors."""
+    """What a candidate gets inside: extra paths to read, paths to write, device nodes, variables,
+    open descriptors.
+    """
 
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
@@ -55,14 +62,18 @@ class Room:
 
 
 def uid_for(pid: int) -> int:
-    """The user that the candidate behind child `pid` becomes: its own where this host maps enough users, else nobody."""
+    """The user that the candidate behind child `pid` becomes: its own where this host maps enough
+    users, else nobody.
+    """
     return FIRST_UID + pid if _is_mapped(FIRST_UID + pid) else NOBODY
 
 
 def enter(walls: Walls, limits: Limits, room: Room | None = None) -> None:
-    """Put up every wall of `walls` around the calling process, which must be a freshly forked, single-threaded child.
+    """Put up every wall of `walls` around the calling process, which must be a freshly forked,
+    single-threaded child.
 
-    Returns behind the walls, in /tmp, possibly in a grandchild (see the module). SandboxError if one can't be put up.
+    Returns behind the walls, in /tmp, possibly in a grandchild (see the module). SandboxError if
+    one can't be put up.
     """
     room = room or Room()
     uid, tmp = uid_for(os.getpid()), _tmp_for(os.getpid(), walls)
@@ -93,10 +104,12 @@ def enter(walls: Walls, limits: Limits, room: Room | None = None) -> None:
 
 
 def end(pid: int) -> None:
-    """SIGKILL the child `pid` that entered the sandbox, its group, and, where it had a uid to itself, all of that user's.
+    """SIGKILL the child `pid` that entered the sandbox, its group, and, where it had a uid to
+    itself, all of that user's.
 
-    Deletes what it left on a host without the mount wall. The caller reaps `pid` afterwards, not before: until then the
-    number is not given to another process. Processes that already ended are fine.
+    Deletes what it left on a host without the mount wall. The caller reaps `pid` afterwards, not
+    before: until then the number is not given to another process. Processes that already ended are
+    fine.
     """
     for kill in (os.kill, os.killpg):
         try:
@@ -142,12 +155,21 @@ def _new_user_namespace() -> None:
     """Own capabilities over own namespaces: the judge's uid outside is nobody inside."""
     uid, gid = os.geteuid(), os.getegid()
     kernel.unshare(kernel.CLONE_NEWUSER)
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{NOBODY} {uid} 1"), ("gid_map", f"{NOBODY} {gid} 1")):
+    kernel.prctl(
+        kernel.PR_SET_DUMPABLE, 1
+    )  # a judge that changed its user does not own its own /proc files otherwise
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{NOBODY} {uid} 1"),
+        ("gid_map", f"{NOBODY} {gid} 1"),
+    ):
         Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
 
 
 def _descend(descriptors: tuple[int, ...]) -> None:
-    """Fork into the new pid namespace, twice: pid 1 can't be killed by its own signals, so the candidate is not pid 1."""
+    """Fork into the new pid namespace, twice: pid 1 can't be killed by its own signals, so the
+    candidate is not pid 1.
+    """
     alive, held = os.pipe()
     init = os.fork()
     if init:
@@ -155,7 +177,9 @@ def _descend(descriptors: tuple[int, ...]) -> None:
         _stand_by(init, keep=held, relay=_die_like)
     os.close(held)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    if select.select([alive], [], [], 0)[0]:  # end of file: the keeper died before the line above could see it
+    if select.select([alive], [], [], 0)[
+        0
+    ]:  # end of file: the keeper died before the line above could see it
         os._exit(1)
     os.close(alive)
     candidate = os.fork()
@@ -193,12 +217,16 @@ def _scratch(pid: int) -> str:
 
 
 def _tmp_for(pid: int, walls: Walls) -> str:
-    """Where the candidate writes: its own /tmp, or on a host without the mount wall a directory of the host's."""
+    """Where the candidate writes: its own /tmp, or on a host without the mount wall a directory of
+    the host's.
+    """
     return view.TMP if walls.mount else _scratch(pid)
 
 
 def _make_tmp(tmp: str, uid: int, walls: Walls) -> None:
-    """The directory for a host without the mount wall. FileExistsError rather than a stranger's directory."""
+    """The directory for a host without the mount wall. FileExistsError rather than a stranger's
+    directory.
+    """
     os.mkdir(tmp, 0o700)
     for name in ("home", "triton"):
         os.mkdir(os.path.join(tmp, name), 0o700)
@@ -229,7 +257,9 @@ def _close_other_descriptors(keep: tuple[int, ...]) -> None:
     limit = os.sysconf("SC_OPEN_MAX")
     start = 0
     for descriptor in sorted(keep):
-        if start < descriptor:  # an empty range from 0 closes everything: CPython passes its end, -1, as unsigned
+        if (
+            start < descriptor
+        ):  # an empty range from 0 closes everything: CPython passes its end, -1, as unsigned
             os.closerange(start, descriptor)
         start = descriptor + 1
     os.closerange(start, limit)

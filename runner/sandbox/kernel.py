@@ -1,4 +1,6 @@
-"""The kernel calls that Python 3.11 lacks: namespaces, mounts, prctl, capabilities. Each raises OSError with its name."""
+"""The kernel calls that Python 3.11 lacks: namespaces, mounts, prctl, capabilities. Each raises
+OSError with its name.
+"""
 
 import ctypes
 import errno
@@ -19,7 +21,9 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
-_SYS_MOUNT_SETATTR = 442  # one number on every architecture: the call is younger than their unification
+_SYS_MOUNT_SETATTR = (
+    442  # one number on every architecture: the call is younger than their unification
+)
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _LINUX_CAPABILITY_VERSION_3 = 0x20080522
 _LAST_CAPABILITY = 63
@@ -55,7 +59,9 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
 
 
 def bind(source: str, target: str, attributes: int) -> None:
-    """Show `source` with everything mounted beneath it at `target`, with MS_RDONLY, MS_NOSUID, ... on all of it."""
+    """Show `source` with everything mounted beneath it at `target`, with MS_RDONLY, MS_NOSUID, ...
+    on all of it.
+    """
     mount(source, target, None, MS_BIND | MS_REC)
     wanted = _MountAttributes(attributes, 0, 0, 0)
     result = _libc.syscall(
@@ -66,7 +72,9 @@ def bind(source: str, target: str, attributes: int) -> None:
         ctypes.byref(wanted),
         ctypes.c_size_t(ctypes.sizeof(wanted)),
     )
-    if result < 0:  # a kernel before 5.12: the top of the tree is protected, the uid protects the rest
+    if (
+        result < 0
+    ):  # a kernel before 5.12: the top of the tree is protected, the uid protects the rest
         mount(None, target, None, MS_REMOUNT | MS_BIND | attributes)
 
 
@@ -93,12 +101,16 @@ def prctl(option: int, value: int, pointer: object = None) -> None:
 
 
 def drop_bounding_set() -> None:
-    """Make sure that no later exec can gain a capability. Needs CAP_SETPCAP: call it before the user changes."""
+    """Make sure that no later exec can gain a capability. Needs CAP_SETPCAP: call it before the
+    user changes.
+    """
     for number in range(_LAST_CAPABILITY + 1):
         try:
             prctl(PR_CAPBSET_DROP, number)
         except OSError as error:
-            if error.errno == errno.EINVAL:  # the kernel knows no capability of this number or above
+            if (
+                error.errno == errno.EINVAL
+            ):  # the kernel knows no capability of this number or above
                 return
             raise
 
@@ -111,12 +123,16 @@ def drop_capabilities() -> None:
 
 
 def wipe_initial_environment() -> None:
-    """Overwrite the environment strings that the process was started with; os.environ must be replaced before.
+    """Overwrite the environment strings that the process was started with; os.environ must be
+    replaced before.
 
     unsetenv only forgets the pointers: the strings stay readable in the process's own memory.
     """
     with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
-    start, end = int(fields[47]), int(fields[48])  # env_start and env_end: fields 50 and 51 of proc(5)
+    start, end = (
+        int(fields[47]),
+        int(fields[48]),
+    )  # env_start and env_end: fields 50 and 51 of proc(5)
     if 0 < start < end:
         ctypes.memset(start, 0, end - start)

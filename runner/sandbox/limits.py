@@ -11,8 +11,9 @@ GIB = 1024 * MIB
 class Limits:
     """Upper bounds for one candidate and everything it starts. Sizes in bytes.
 
-    `memory` is enforced by the cgroup where there is one. `address_space` asks for RLIMIT_AS too: right on the CPU, wrong
-    under CUDA, which reserves far more addresses than it uses. `tmp` caps everything written to /tmp and /dev/shm together.
+    `memory` is enforced by the cgroup where there is one. `address_space` asks for RLIMIT_AS too:
+    right on the CPU, wrong under CUDA, which reserves far more addresses than it uses. `tmp` caps
+    everything written to /tmp and /dev/shm together.
     """
 
     memory: int = 16 * GIB

@@ -1,4 +1,4 @@
-"""Find out which walls this host can put up, by putting each up around a child that is thrown away."""
+"""Find out which walls this host can put up, by putting each up around a throw-away child."""
 
 import functools
 import os
@@ -6,7 +6,6 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 
 from runner.sandbox import kernel, seccomp
 from runner.sandbox.cgroups import cgroup_for
@@ -22,7 +21,13 @@ _NAMESPACES = {
     "pid": kernel.CLONE_NEWPID,
 }
 # What is given up, in this order, if the walls hold one by one but not together.
-_SACRIFICES: tuple[tuple[str, ...], ...] = ((), ("pid",), ("seccomp",), ("mount",), ("mount", "pid"))
+_SACRIFICES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("pid",),
+    ("seccomp",),
+    ("mount",),
+    ("mount", "pid"),
+)
 
 
 @functools.cache
@@ -42,7 +47,10 @@ def _each_wall(user_namespace: bool) -> Walls:
     walls = Walls(user_namespace=user_namespace)
     trials: dict[str, Callable[[], None]] = {
         "other_uid": _try_other_uid,
-        **{name: functools.partial(_try_namespace, user_namespace, flag) for name, flag in _NAMESPACES.items()},
+        **{
+            name: functools.partial(_try_namespace, user_namespace, flag)
+            for name, flag in _NAMESPACES.items()
+        },
         "rlimits": functools.partial(_try_rlimits, user_namespace),
         "no_new_privs": functools.partial(kernel.prctl, kernel.PR_SET_NO_NEW_PRIVS, 1),
         "seccomp": _try_seccomp,
@@ -52,15 +60,19 @@ def _each_wall(user_namespace: bool) -> Walls:
         trials["other_uid"] = _no_other_uid
     for name, trial in trials.items():
         reason = reason_against(trial)
-        walls = walls.without(name, reason) if reason else replace(walls, **{name: True})
+        walls = walls.without(name, reason) if reason else walls.having(name)
     return walls
 
 
 def _together(walls: Walls) -> Walls:
-    """The largest of the tried sets of walls that also go up together; why the fuller one did not is kept."""
+    """The largest of the tried sets of walls that also go up together; why the fuller one did not
+    is kept.
+    """
     reason = ""
     for left_out in _SACRIFICES:
-        tried = functools.reduce(lambda w, name: w.without(name, f"with the others: {reason}"), left_out, walls)
+        tried = functools.reduce(
+            lambda w, name: w.without(name, f"with the others: {reason}"), left_out, walls
+        )
         failure = reason_against(functools.partial(_try_all, tried))
         if failure is None:
             return tried
@@ -165,7 +177,8 @@ def _try_all(walls: Walls) -> None:
             library.read(1)
     except PermissionError as error:
         raise OSError(
-            f"another user can't read this Python ({error}): without the mount wall it must not lie in a private home"
+            f"another user can't read this Python ({error}): "
+            "without the mount wall it must not lie in a private home"
         ) from error
     with open("probe", "wb") as file:
         file.write(b"x")

@@ -1,6 +1,8 @@
-"""A small system call filter: what no kernel author needs and what attacks on hosts are made of is answered with EPERM.
+"""A small system call filter: what no kernel author needs and what attacks on hosts are made of is
+answered with EPERM.
 
-The namespaces and the uid are the walls; this is a second one, against holes in the kernel that they stand on.
+The namespaces and the uid are the walls; this is a second one, against holes in the kernel that
+they stand on.
 """
 
 import ctypes
@@ -52,7 +54,9 @@ class _Program(ctypes.Structure):
 
 
 def install() -> None:
-    """Filter the calling process and its children for good. Needs no_new_privs; OSError where it can't be done."""
+    """Filter the calling process and its children for good. Needs no_new_privs; OSError where it
+    can't be done.
+    """
     code = program(platform.machine())
     buffer = ctypes.create_string_buffer(code, len(code))
     header = _Program(len(code) // 8, ctypes.addressof(buffer))
@@ -60,7 +64,9 @@ def install() -> None:
 
 
 def program(machine: str) -> bytes:
-    """The filter as classic BPF. OSError for a machine whose system call numbers are not in the table."""
+    """The filter as classic BPF. OSError for a machine whose system call numbers are not in the
+    table.
+    """
     if machine not in _ARCHITECTURES:
         raise OSError(f"the system call numbers of {machine} are not known here")
     column, architecture = _ARCHITECTURES[machine]
@@ -71,7 +77,8 @@ def program(machine: str) -> bytes:
         _instruction(_RETURN, _KILL),
         _instruction(_LOAD, _OFFSET_NUMBER),
         *_when(_JUMP_ABOVE, _X32_BIT, refuse),
-        # glibc falls back from clone3, whose flags lie in memory out of the filter's sight, to clone
+        # glibc falls back from clone3, whose flags lie in memory out of the filter's sight, to
+        # clone
         *_when(_JUMP_EQUAL, _CLONE3, [_instruction(_RETURN, _errno(errno.ENOSYS))]),
     ]
     for numbers in _DENIED.values():

@@ -1,7 +1,8 @@
-"""What of the host's files a candidate sees: a fresh root in which only chosen paths exist, at their own names, read-only.
+"""What of the host's files a candidate sees: a fresh root in which only chosen paths exist, at
+their own names, read-only.
 
-The parents of a shown path are made anew with mode 0755, so a Python under a home directory of mode 0700 works for
-another user without anything else of that home being in sight.
+The parents of a shown path are made anew with mode 0755, so a Python under a home directory of mode
+0700 works for another user without anything else of that home being in sight.
 """
 
 import os
@@ -11,11 +12,21 @@ from pathlib import Path
 
 from runner.sandbox import kernel
 
-TMP = "/tmp"  # noqa: S108: the candidate's own, a tmpfs in its mount namespace
+TMP = "/tmp"  # noqa: S108 - the candidate's own: a tmpfs in its mount namespace
 
-_TOP_LEVEL = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")  # links into /usr on a merged system
+_TOP_LEVEL = (
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+)  # links into /usr on a merged system
 _SYSTEM = (
-    *(f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "include")),
+    *(
+        f"/usr/{name}"
+        for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "include")
+    ),
     *(f"/usr/local/{name}" for name in ("bin", "lib", "lib64", "include", "cuda", "nvidia")),
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
@@ -23,7 +34,11 @@ _SYSTEM = (
     "/etc/alternatives",  # `cc` is a link through here on Debian
     "/sys",  # the CUDA driver reads topology there; read-only
 )
-_COVERED_PREFIXES = ("/", "/usr", "/usr/local")  # a Python installed there is among the system's paths
+_COVERED_PREFIXES = (
+    "/",
+    "/usr",
+    "/usr/local",
+)  # a Python installed there is among the system's paths
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PACKAGES = (
     "benchmark/__init__.py",
@@ -38,12 +53,15 @@ _READ_ONLY = kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
 
 
 def gpu_devices() -> tuple[Path, ...]:
-    """The device nodes of NVIDIA's driver: every board's. Pass a subset to show a candidate one board."""
+    """The device nodes of NVIDIA's driver: every board's. Pass a subset to show a candidate one
+    board.
+    """
     return tuple(sorted(Path("/dev").glob("nvidia*")))
 
 
 def shown(extra: Iterable[Path] = ()) -> dict[str, str]:
-    """The existing paths that a candidate may read, outermost only, each with the real path behind it.
+    """The existing paths that a candidate may read, outermost only, each with the real path behind
+    it.
 
     A path that leads through a link is there under both names.
     """
@@ -52,10 +70,13 @@ def shown(extra: Iterable[Path] = ()) -> dict[str, str]:
     return {path: os.path.realpath(path) for path in _outermost(spellings)}
 
 
-def build(readable: Iterable[Path], writable: Iterable[Path], devices: Iterable[Path], tmp_bytes: int) -> None:
+def build(
+    readable: Iterable[Path], writable: Iterable[Path], devices: Iterable[Path], tmp_bytes: int
+) -> None:
     """Replace the root directory of the calling process's mount namespace by the candidate's view.
 
-    Needs a mount namespace of its own and the right to mount in it. OSError on any failure, with the view half built.
+    Needs a mount namespace of its own and the right to mount in it. OSError on any failure, with
+    the view half built.
     """
     read = shown(readable)
     write = {os.path.abspath(path): os.path.realpath(path) for path in writable}
@@ -87,7 +108,9 @@ def _project() -> list[str]:
 
 def _nodes(devices: Iterable[Path]) -> dict[str, str]:
     wanted = [*(f"/dev/{name}" for name in _DEVICES), *map(os.fspath, devices)]
-    return {os.path.abspath(path): os.path.realpath(path) for path in wanted if os.path.exists(path)}
+    return {
+        os.path.abspath(path): os.path.realpath(path) for path in wanted if os.path.exists(path)
+    }
 
 
 def _spellings(path: str) -> set[str]:
@@ -107,26 +130,38 @@ def _outermost(paths: Iterable[str]) -> list[str]:
 
 
 def _step_aside() -> None:
-    """Put the host's tree under /outside and an empty root, to become the candidate's, under /inside."""
+    """Put the host's tree under /outside and an empty root, to become the candidate's, under
+    /inside.
+    """
     kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("tmpfs", TMP, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, f"{_BASE_SIZE},mode=755")
+    kernel.mount(
+        "tmpfs", TMP, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, f"{_BASE_SIZE},mode=755"
+    )
     os.chdir(TMP)
     os.mkdir("outside")
     os.mkdir("inside")
     kernel.pivot_root(".", "outside")
     os.chdir("/")
-    kernel.mount("tmpfs", "/inside", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, f"{_BASE_SIZE},mode=755")
+    kernel.mount(
+        "tmpfs", "/inside", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, f"{_BASE_SIZE},mode=755"
+    )
 
 
 def _private_tmp(size: int) -> None:
-    """One size-capped tmpfs for /tmp and /dev/shm, the only places to write. Executable: Triton loads its stubs from it."""
+    """One size-capped tmpfs for /tmp and /dev/shm, the only places to write. Executable: Triton
+    loads its stubs from it.
+    """
     tmp = _inside(TMP)
     os.mkdir(tmp)
     options = f"size={size},nr_inodes={max(1024, size // 4096)},mode=1777"
     kernel.mount("tmpfs", tmp, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
-    for path, target in ((f"{tmp}/home", None), (f"{tmp}/triton", None), (f"{tmp}/shm", "/dev/shm")):
+    for path, target in (
+        (f"{tmp}/home", None),
+        (f"{tmp}/triton", None),
+        (f"{tmp}/shm", "/dev/shm"),  # noqa: S108 - the candidate's own
+    ):
         os.mkdir(path)
-        os.chmod(path, 0o1777)
+        os.chmod(path, 0o1777)  # noqa: S103 - its owner is not known before the user changes
         if target:
             os.makedirs(_inside(target))
             kernel.bind(path, _inside(target), kernel.MS_NOSUID | kernel.MS_NODEV)
@@ -152,19 +187,24 @@ def _standard_streams() -> None:
 
 
 def _fresh_proc() -> None:
-    """/proc of the process's own pid namespace; without one, other users' processes are hidden where the kernel can."""
+    """/proc of the process's own pid namespace; without one, other users' processes are hidden
+    where the kernel can.
+    """
     os.mkdir("/inside/proc")
     flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     for options in ("hidepid=2", ""):  # kernels before 5.8 refuse the option on a second /proc
         try:
-            return kernel.mount("proc", "/inside/proc", "proc", flags, options)
+            kernel.mount("proc", "/inside/proc", "proc", flags, options)
+            return
         except OSError:
             continue
     kernel.bind("/outside/proc", "/inside/proc", flags)
 
 
 def _move_in() -> None:
-    """Make /inside the root, drop the host's tree from sight, and close the root itself for writing."""
+    """Make /inside the root, drop the host's tree from sight, and close the root itself for
+    writing.
+    """
     os.chdir("/inside")
     kernel.pivot_root(".", ".")
     kernel.unmount(".")

@@ -1,4 +1,6 @@
-"""The walls, each tried from inside by a real child. A host without a wall skips its test and says why."""
+"""The walls, each tried from inside by a real child. A host without a wall skips its test and says
+why.
+"""
 
 import errno
 import functools
@@ -15,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.sandbox import Limits, Room, SandboxError, Walls, cgroup_for, end, enter, probe, uid_for
+from runner.sandbox import Limits, Room, Walls, cgroup_for, end, enter, probe, uid_for
 
 ROOT = Path(__file__).parents[2]
 MIB = 1024 * 1024
@@ -30,8 +32,12 @@ def needs(*names: str) -> Walls:
     return walls
 
 
-def inside(body: Callable[[], object], walls: Walls, limits: Limits | None = None, **room) -> object:
-    """What `body` returns (as JSON) when it runs behind the walls; an exception of its own as 'raised Type: text'."""
+def inside(
+    body: Callable[[], object], walls: Walls, limits: Limits | None = None, **room
+) -> object:
+    """What `body` returns (as JSON) when it runs behind the walls; an exception of its own as
+    'raised Type: text'.
+    """
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -50,7 +56,7 @@ def _answer(body: Callable[[], object], writing: int, first: Callable[[], None])
     try:
         first()
         answer = body()
-    except BaseException as error:  # noqa: BLE001: every end of the child must be told to the test
+    except BaseException as error:  # noqa: BLE001 - every end of the child must be told to the test
         answer = f"raised {type(error).__name__}: {error}"
     os.write(writing, json.dumps(answer).encode())
     os._exit(0)
@@ -60,7 +66,9 @@ def in_a_script(script: str, walls: Walls, **room) -> str:
     """The output of a fresh Python (the judge's own) that runs `script` behind the walls."""
 
     def run() -> str:
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=False
+        )
         return done.stdout + done.stderr[-2000:]
 
     return str(inside(run, walls, **room))
@@ -90,7 +98,9 @@ def test_two_candidates_are_two_users():
 
 
 def test_no_capability_is_left_or_can_be_gained():
-    status = inside(lambda: Path("/proc/self/status").read_text(), needs("other_uid", "no_new_privs"))
+    status = inside(
+        lambda: Path("/proc/self/status").read_text(), needs("other_uid", "no_new_privs")
+    )
     lines = dict(line.split(":", 1) for line in status.splitlines())
     assert {lines[name].strip() for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
     assert lines["NoNewPrivs"].strip() == "1"
@@ -101,7 +111,9 @@ def test_a_server_of_the_host_can_not_be_reached():
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
         socket.create_connection(address).close()
-        answer = inside(lambda: refused(lambda: socket.create_connection(address, timeout=5)), walls)
+        answer = inside(
+            lambda: refused(lambda: socket.create_connection(address, timeout=5)), walls
+        )
     assert answer == "ENETUNREACH"
 
 
@@ -111,7 +123,9 @@ def test_an_abstract_socket_of_the_host_can_not_be_reached():
         server.bind(f"\0kbx-test-{os.getpid()}")
         server.listen()
         client = socket.socket(socket.AF_UNIX)
-        assert inside(lambda: refused(lambda: client.connect(server.getsockname())), walls) != "done"
+        assert (
+            inside(lambda: refused(lambda: client.connect(server.getsockname())), walls) != "done"
+        )
         client.close()
 
 
@@ -126,7 +140,9 @@ def test_a_secret_elsewhere_on_the_host_is_not_there(tmp_path):
 def test_of_the_project_only_the_judge_is_in_sight():
     walls = needs("mount")
     seen = inside(lambda: sorted(os.listdir(ROOT)) + sorted(os.listdir(ROOT / "runner")), walls)
-    assert not {".git", ".env", "manage.py", "kbx_site", "tests", "models.py", "commands"} & set(seen)
+    assert not {".git", ".env", "manage.py", "kbx_site", "tests", "models.py", "commands"} & set(
+        seen
+    )
     assert "sandbox" in seen
 
 
@@ -146,10 +162,15 @@ def test_extra_paths_are_shown_read_only_and_writable_ones_can_be_written(tmp_pa
     assert (shared / "output").read_text() == "answer"
 
 
-@pytest.mark.parametrize("place", ["/", "/usr/bin", "/etc", "/sys", "/dev", os.path.dirname(os.__file__)])
+@pytest.mark.parametrize(
+    "place", ["/", "/usr/bin", "/etc", "/sys", "/dev", os.path.dirname(os.__file__)]
+)
 def test_nothing_outside_tmp_can_be_written(place):
     walls = needs("mount")
-    assert inside(lambda: refused(lambda: open(f"{place}/new", "w")), walls) in ("EROFS", "EACCES")
+    assert inside(lambda: refused(lambda: Path(f"{place}/new").write_text("x")), walls) in (
+        "EROFS",
+        "EACCES",
+    )
 
 
 def test_what_is_written_to_tmp_is_gone_afterwards():
@@ -207,7 +228,12 @@ os.wait()
 """
     environment = {**os.environ, "KBX_TOKEN": "a-secret"}
     done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.split() == ["True", "False"]
 
@@ -218,7 +244,11 @@ def test_the_judge_can_be_neither_seen_nor_killed():
 
     def try_it() -> list[object]:
         pids = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
-        return [pids, refused(lambda: os.kill(judge, 0)), refused(lambda: os.kill(1, signal.SIGKILL))]
+        return [
+            pids,
+            refused(lambda: os.kill(judge, 0)),
+            refused(lambda: os.kill(1, signal.SIGKILL)),
+        ]
 
     pids, kill, kill_init = inside(try_it, walls)
     assert len(pids) == 1  # itself: its namespace's pid 1 is another user's, and hidden
@@ -231,8 +261,12 @@ def test_without_a_pid_namespace_the_judge_is_still_another_user():
     judge = os.getpid()
 
     def try_it() -> list[str]:
-        memory = refused(lambda: open(f"/proc/{judge}/mem", "rb"))
-        return [memory, refused(lambda: open(f"/proc/{judge}/environ", "rb")), refused(lambda: os.kill(judge, 0))]
+        memory = refused(lambda: os.open(f"/proc/{judge}/mem", os.O_RDONLY))
+        return [
+            memory,
+            refused(Path(f"/proc/{judge}/environ").read_bytes),
+            refused(lambda: os.kill(judge, 0)),
+        ]
 
     memory, environ, kill = inside(try_it, walls)
     assert {memory, environ} <= {"ENOENT", "EACCES", "EPERM"}
@@ -288,7 +322,12 @@ def test_memory_is_capped_by_the_address_space_where_that_is_asked():
 
 
 def test_limits_on_files_and_time_are_set():
-    kinds = (resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_CORE)
+    kinds = (
+        resource.RLIMIT_CPU,
+        resource.RLIMIT_FSIZE,
+        resource.RLIMIT_NOFILE,
+        resource.RLIMIT_CORE,
+    )
     limits = Limits(cpu_seconds=7, file=3 * MIB, open_files=99)
     seen = inside(lambda: [resource.getrlimit(kind) for kind in kinds], probe(), limits)
     assert seen == [[7, 7], [3 * MIB, 3 * MIB], [99, 99], [0, 0]]
@@ -303,7 +342,9 @@ def test_an_inherited_descriptor_is_closed():
         os.close(secret)
 
 
-@pytest.mark.parametrize(("last_act", "expected"), [(lambda: os._exit(3), 3), (os.abort, -signal.SIGABRT)])
+@pytest.mark.parametrize(
+    ("last_act", "expected"), [(lambda: os._exit(3), 3), (os.abort, -signal.SIGABRT)]
+)
 def test_the_child_ends_as_the_candidate_did(last_act, expected):
     walls = probe()
     pid = os.fork()
@@ -365,7 +406,10 @@ print(y.tolist() == (2 * x).tolist())
 """)
     walls = needs("mount")
     run = f"exec(compile(open({str(script)!r}).read(), {str(script)!r}, 'exec'))"
-    assert in_a_script(run, walls, readable=(script,), environment={"TRITON_INTERPRET": "1"}) == "True\n"
+    assert (
+        in_a_script(run, walls, readable=(script,), environment={"TRITON_INTERPRET": "1"})
+        == "True\n"
+    )
 
 
 def test_a_c_compiler_works_and_its_library_loads():
@@ -387,7 +431,7 @@ def test_a_cgroup_limits_memory_and_ends_its_processes():
     if pid == 0:
         enter(walls, Limits(), Room(cgroup=group))
         block = bytearray(1024 * MIB)
-        block[:: 4096] = b"x" * len(block[::4096])
+        block[::4096] = b"x" * len(block[::4096])
         os._exit(0)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     assert status == -signal.SIGKILL
@@ -414,7 +458,7 @@ def test_the_minimum_needs_another_user_no_network_and_limits():
 
 
 def test_an_unprivileged_judge_stands_on_user_namespaces():
-    """The probe and a judgement by a judge that is not root: the same walls, over a user namespace."""
+    """Probe and judgement where the judge is not root: the same walls, over a user namespace."""
     if os.getuid() != 0:
         pytest.skip("the other tests of this file already run without root")
     script = f"""
@@ -425,19 +469,29 @@ from runner.sandbox import Limits, enter, probe
 walls = probe()
 if os.fork() == 0:
     enter(walls, Limits())
-    print(json.dumps([walls.to_json(), os.listdir('/'), os.path.exists({str(ROOT / 'tests')!r})]), flush=True)
+    seen = os.path.exists({str(ROOT / "tests")!r})
+    print(json.dumps([walls.to_json(), os.listdir('/'), seen]), flush=True)
     os._exit(0)
 os.wait()
 """
-    outer = needs("mount").without("pid", "the judge is walled in").without("seccomp", "it makes namespaces itself")
+    outer = (
+        needs("mount")
+        .without("pid", "the judge is walled in")
+        .without("seccomp", "it makes namespaces itself")
+    )
 
     def as_another_user() -> str:
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=False
+        )
         return done.stdout + done.stderr[-1000:]
 
-    # A view of the host without another user: a Python under /root could not be read by one otherwise.
-    answer = inside(as_another_user, outer.without("other_uid", "").without("network", "").without("ipc", ""))
-    assert isinstance(answer, str) and answer.startswith("["), answer
+    # A view of the host without another user: a Python under /root could not be read by one
+    # otherwise.
+    answer = inside(
+        as_another_user, outer.without("other_uid", "").without("network", "").without("ipc", "")
+    )
+    assert str(answer).startswith("["), answer
     walls, top, tests = json.loads(answer)
     if not walls["user_namespace"] or not walls["mount"]:
         pytest.skip(f"no unprivileged user namespaces here: {walls['reasons']}")
