@@ -1,0 +1,93 @@
+"""The words of intake: what was found, what was refused and why, and which tasks there are."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+_SHOWN = 160  # characters of a name that somebody else chose
+
+
+@dataclass(frozen=True)
+class Found:
+    """A candidate. `source` is cleaned text, at most MAX_SOURCE_BYTES of UTF-8; `notes` are for its
+    author to read.
+    """
+
+    task: str
+    round: int
+    source: str
+    place: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Something that did not become a candidate: where it is, why, and what its author can do."""
+
+    place: str
+    reason: str
+    remedy: str
+
+    def to_json(self) -> dict[str, str]:
+        """One element of `refused`."""
+        return {"place": self.place, "reason": self.reason, "remedy": self.remedy}
+
+
+@dataclass(frozen=True)
+class Intake:
+    """Everything in an upload, in its order: each piece is a candidate, or named in a refusal or a
+    note.
+    """
+
+    candidates: tuple[Found, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True)
+class TaskName:
+    """A task as far as intake knows it: its slug, its published category, and further names of its
+    entry point.
+    """
+
+    slug: str
+    category: str = ""
+    entries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class KnownTasks:
+    """The tasks that candidates can be for. `names` by slug; `aliases` other name -> slug;
+    `descriptions` slug -> text.
+
+    A description is what a generation prompt says after "Functional Description:".
+    """
+
+    names: Mapping[str, TaskName]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, slugs: Iterable[str]) -> "KnownTasks":
+        """Tasks of which only the names are known."""
+        return cls({slug: TaskName(slug) for slug in slugs})
+
+
+class Refused(Exception):  # noqa: N818 - what a reader of one piece raises; never leaves the package
+    """A piece can't become a candidate: `reason` and `remedy` of the refusal; the place is known
+    further out.
+    """
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+    def at(self, place: str) -> Refusal:
+        """The refusal, once the place is known."""
+        return Refusal(place, self.reason, self.remedy)
+
+
+def shown(name: object) -> str:
+    """A stranger's name made fit for a message: printable, one line, and short."""
+    text = re.sub(r"[^\x20-\x7e\u00a0-\ud7ff\ue000-\ufdef]", "?", str(name))
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
