@@ -81,22 +81,23 @@ class Close:
     narrow_intermediates: bool = False
 
     def judge(self, trial: Trial) -> Comparison:
-        expected = _expected(trial, self.magnitude)
+        expected = expectations(trial, self.magnitude)
         return _verdict(expected, _answers(trial), self._finding, "roundings")
 
     def describe(self) -> str:
         base = "the result" if self.magnitude is None else "the result and of the terms behind it"
         return (
-            f"Each element's error against float64 is at most {self.k:g} times PyTorch's own worst error plus "
-            f"{self.floor:g} roundings of {base} (half dtypes: {self.floor / 4:g}); float32 means float32, TF32 does not pass. Integers are exact."
+            f"Each element's error against float64 is at most {self.k:g} times PyTorch's own worst "
+            f"error plus {self.floor:g} roundings of {base} (half dtypes: {self.floor / 4:g}); "
+            "float32 means float32, TF32 does not pass. Integers are exact."
         )
 
     def _finding(self, leaf: Leaf, got: Any) -> Finding:
-        if not _floating(leaf.native):
+        if not floating(leaf.native):
             return _exact_finding(leaf, got)
-        own = max((worst for worst, *_ in self._errors(leaf, leaf.native)), default=0.0)
+        own = max((worst for worst, *_ in self.errors(leaf, leaf.native)), default=0.0)
         limit = self.limit(own, leaf.native.dtype)
-        return _worst(leaf, got, own, limit, self._errors(leaf, got, limit))
+        return _worst(leaf, got, own, limit, self.errors(leaf, got, limit))
 
     def limit(self, own: float, dtype: torch.dtype) -> float:
         """The tolerance in units, from PyTorch's own worst error."""
@@ -117,7 +118,7 @@ class Close:
         inner = info.eps if narrow else torch.finfo(torch.float32).eps
         return unit.add_(magnitude.double(), alpha=inner)
 
-    def _errors(self, leaf: Leaf, got: torch.Tensor, limit: float = math.inf) -> Iterator[Any]:
+    def errors(self, leaf: Leaf, got: torch.Tensor, limit: float = math.inf) -> Iterator[Any]:
         """Chunk by chunk: worst error, its flat index, elements above the limit, elements wrongly
         non-finite.
         """
@@ -140,7 +141,7 @@ class Exact:
     """
 
     def judge(self, trial: Trial) -> Comparison:
-        return _verdict(_expected(trial), _answers(trial), _exact_finding, "elements off")
+        return _verdict(expectations(trial), _answers(trial), _exact_finding, "elements off")
 
     def describe(self) -> str:
         return "Every element equals the exact answer, rounded to the output's dtype."
@@ -183,14 +184,14 @@ class Rebuilds:
         if wrong:
             return wrong
         wide = upcast(trial.arguments)
-        eps = max(torch.finfo(t.dtype).eps for t in tensors(native) if _floating(t))
+        eps = max(torch.finfo(t.dtype).eps for t in tensors(native) if floating(t))
         own = max(_residual_error(r, eps) for r in self.residuals(wide, upcast(native)))
         limit = min(self.k * own + self.floor, self.cap)
         found = [(_residual_error(r, eps), r) for r in self._all_residuals(trial, wide)]
         error, worst = max(found, key=lambda pair: math.inf if math.isnan(pair[0]) else pair[0])
         if error <= limit:
             return Comparison(vocabulary.PASSED, error, own, limit, "roundings of the matrix")
-        finite = all(bool(torch.isfinite(t).all()) for t in tensors(answers) if _floating(t))
+        finite = all(bool(torch.isfinite(t).all()) for t in tensors(answers) if floating(t))
         verdict = vocabulary.WRONG_VALUES if finite else vocabulary.NON_FINITE
         detail = f"{worst.name}: off by {error:.3g} roundings of the matrix, allowed {limit:.3g}"
         shown = error if math.isfinite(error) else None
@@ -206,8 +207,9 @@ class Rebuilds:
 
     def describe(self) -> str:
         return (
-            f"The factors must have their structure and rebuild the matrix, with an error of at most {self.k:g} times "
-            f"PyTorch's own plus {self.floor:g} roundings of its largest entry."
+            "The factors must have their structure and rebuild the matrix, with an error of at "
+            f"most {self.k:g} times PyTorch's own plus {self.floor:g} roundings of its "
+            "largest entry."
         )
 
 
@@ -294,8 +296,9 @@ class SameDistribution:
 
     def describe(self) -> str:
         return (
-            f"Shape, dtype and range {self._range()} are exact; mean, distribution (Kolmogorov-Smirnov) and the "
-            f"independence of neighbours and calls are tested so that chance fails one honest kernel in {1 / self.alpha:,.0f}."
+            f"Shape, dtype and range {self._range()} are exact; mean, extremes, distribution "
+            "(Kolmogorov-Smirnov) and the independence of neighbours and calls are tested so that "
+            f"chance fails one honest kernel in {1 / self.alpha:,.0f}."
         )
 
     def _range(self) -> str:
@@ -363,20 +366,25 @@ class Mixture:
         with strict_precision():
             wide = upcast(trial.arguments)
             branches = self.branches(*wide.args, **wide.kwargs)
-        return self._judge(branches, trial.outputs, native.dtype)
+            size = self.close.magnitude
+            magnitude = None if size is None else size(*wide.args, **wide.kwargs)
+        return self._judge(branches, magnitude, trial.outputs, native.dtype)
 
     def describe(self) -> str:
         return (
-            "Each element must be one of the answers that chance may choose, as often as its probability says, "
-            f"independently of place and call (false alarm {self.alpha:g}); "
+            "Each element must be one of the answers that chance may choose, as often as its "
+            f"probability says, independently of place and call (false alarm {self.alpha:g}); "
             + self.close.describe()
         )
 
-    def _judge(self, branches: Any, outputs: list[torch.Tensor], dtype: torch.dtype) -> Comparison:
-        limit = self.close.limit(1.0, dtype)
-        reach = limit * self.close.unit(branches[0][1], None, dtype)
-        for _, truth in branches[1:]:
-            reach = torch.maximum(reach, limit * self.close.unit(truth, None, dtype))
+    def _judge(
+        self, branches: Any, magnitude: Any, outputs: list[torch.Tensor], dtype: torch.dtype
+    ) -> Comparison:
+        limit = self.close.limit(
+            1.0, dtype
+        )  # PyTorch's own draw is another: one rounding stands for it
+        units = [self.close.unit(truth, magnitude, dtype) for _, truth in branches]
+        reach = limit * torch.stack(units).amax(0)
         hits = [[(o.double() - t).abs() <= reach for _, t in branches] for o in outputs]
         for index, per_branch in enumerate(hits):
             missed = ~torch.stack(per_branch).any(0)
@@ -391,8 +399,8 @@ class Mixture:
         place = _place(flat, missed.shape)
         got = output.reshape(-1)[flat].item()
         detail = (
-            f"draw {draw}: {int(missed.sum())} of {missed.numel()} elements are none of the possible answers, "
-            f"first at {place}: got {got:.6g}"
+            f"draw {draw}: {int(missed.sum())} of {missed.numel()} elements are none of the "
+            f"possible answers, first at {place}: got {got:.6g}"
         )
         return Comparison(verdict, unit="roundings", detail=detail)
 
@@ -448,7 +456,7 @@ def _native(trial: Trial) -> tuple[Arguments, Any]:
     return arguments, trial.task.reference(arguments)
 
 
-def _expected(trial: Trial, magnitude: Callable[..., Any] | None = None) -> dict[str, Leaf]:
+def expectations(trial: Trial, magnitude: Callable[..., Any] | None = None) -> dict[str, Leaf]:
     """What each place must hold: the outputs and, where the call writes in place, the arguments
     after it.
     """
@@ -501,7 +509,7 @@ def _bare(place: str) -> str:
 
 def _wrong_form(expected: dict[str, Any], answers: dict[str, Any]) -> Comparison | None:
     """The first difference in structure, type, device, dtype or shape; None when there is none."""
-    outputs = {_bare(place) for place in answers if "output" in place}
+    outputs = {bare for bare in map(_bare, answers) if bare.startswith("output")}
     wanted = {place for place in expected if place.startswith("output")}
     if outputs != wanted:
         detail = f"returned {_counted(outputs)}, expected {_counted(wanted)}"
@@ -565,12 +573,12 @@ def _verdict(
 
 
 def _excess(finding: Finding) -> float:
-    """How far above its limit; passing findings come out negative, NaN and infinity first of all."""
+    """How far above its limit: negative when passing, NaN counts as infinite."""
     excess = finding.error - finding.limit
     return math.inf if math.isnan(excess) else excess
 
 
-def _floating(value: Any) -> bool:
+def floating(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
@@ -620,7 +628,7 @@ def _place(flat: int, shape: torch.Size) -> list[int]:
 
 
 def _exact_finding(leaf: Leaf, got: Any) -> Finding:
-    """Equality with the truth in the output's own dtype; the error is the number of elements off."""
+    """Equality with the truth in the output's dtype; the error is the number of elements off."""
     if not isinstance(leaf.native, torch.Tensor):
         off = 0.0 if _same_scalar(got, leaf) else 1.0
         return Finding(off, 0.0, 0.0, f"got {got!r}, expected {leaf.native!r}")
@@ -645,7 +653,7 @@ def _exact_chunk(leaf: Leaf, got: torch.Tensor, part: slice) -> tuple[torch.Tens
     """Which elements of the part differ, and how many are non-finite where the truth is finite."""
     wanted = leaf.truth.reshape(-1)[part].to(leaf.native.dtype)
     given = got.reshape(-1)[part]
-    if not _floating(given):
+    if not floating(given):
         return wanted != given, 0
     both_nan = torch.isnan(wanted) & torch.isnan(given)
     missing = int((torch.isfinite(wanted) & ~torch.isfinite(given)).sum())

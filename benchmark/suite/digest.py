@@ -82,7 +82,8 @@ class _Parts:
         if isinstance(value, types.FunctionType | type):
             return self._source(value)
         if isinstance(value, functools.partial):
-            return f"partial({self._text(value.func)}, {self._text(value.args)}, {self._text(value.keywords)})"
+            parts = value.func, value.args, value.keywords
+            return f"partial({', '.join(map(self._text, parts))})"
         if isinstance(value, Task):
             return value.name  # a cost model that belongs to its task
         if dataclasses.is_dataclass(value):
@@ -114,7 +115,7 @@ class _Parts:
         return text
 
     def _source(self, thing: Any) -> str:
-        """The name of a function or class; its normalized source and what it uses are noted once."""
+        """The name of a function or class; its source and what it uses are noted once."""
         name = f"{thing.__module__}.{thing.__qualname__}"
         if "<lambda>" in name or "<locals>" in name:
             raise TypeError(

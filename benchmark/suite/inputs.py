@@ -43,7 +43,7 @@ class Maker:
         return self.case.sizes[name]
 
     def options(self, *without: str) -> dict[str, Any]:
-        """The case's options as keyword arguments; dtype names become dtypes, lists become tuples."""
+        """The case's options as keyword arguments: dtypes for their names, tuples for lists."""
         chosen = {k: v for k, v in self.case.options.items() if k not in without}
         return {name: _argument(name, value) for name, value in chosen.items()}
 
@@ -111,7 +111,7 @@ class Maker:
         return self.tensor(*shape, family="unit")
 
     def spd(self, n: int, *batch: int) -> torch.Tensor:
-        """Symmetric positive definite matrices (*batch, n, n), eigenvalues between about 1 and 5."""
+        """Symmetric positive definite matrices (*batch, n, n), eigenvalues from about 1 to 5."""
         work = drawing_dtype(self.dtype)
         square = self.randn(*batch, n, n, dtype=work)
         eye = torch.eye(n, dtype=work, device=self.device)

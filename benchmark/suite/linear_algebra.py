@@ -52,12 +52,12 @@ def cholesky_residuals(arguments: Arguments, factor: torch.Tensor) -> tuple[Resi
     flops=product(1 / 3, "batch", "n", "n", "n"),
     mutates=("out",),
     differences=(
-        "complex matrices are not asked for: Triton has no complex numbers, and the published test compared them "
-        "with zero tolerance",
+        "complex matrices are not asked for: Triton has no complex numbers, and the published test "
+        "compared them with zero tolerance",
         "judged by what the factor rebuilds: equally good factors differ in their last digits",
     ),
 )
-def cholesky(A: torch.Tensor, upper: bool = False, out: torch.Tensor = None):
+def cholesky(A: torch.Tensor, upper: bool = False, out: torch.Tensor | None = None):
     """Cholesky factor of symmetric positive definite matrices (*, n, n): A = L L^T, or U^T U with
     `upper`.
     """

@@ -34,8 +34,8 @@ def sizes_and_device(make: Maker) -> Arguments:
     flops=per_element(10),  # a Philox round of ten steps makes four numbers
     draws=3,
     differences=(
-        "no generator is passed and no stream of numbers is asked for: a kernel can't reproduce torch's, so the law, "
-        "the range and the independence of calls are judged",
+        "no generator is passed and no stream of numbers is asked for: a kernel can't reproduce "
+        "torch's, so the law, the range and the independence of calls are judged",
     ),
 )
 def rand(

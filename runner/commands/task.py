@@ -14,7 +14,7 @@ from benchmark import suite
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 def command(name: str, as_json: bool) -> None:
-    """Show one contract: signature, meaning, cases, tolerance, differences from the published one."""
+    """Show a contract: signature, meaning, cases, tolerance, differences from the published."""
     try:
         task = suite.get(name)
     except suite.UnknownTask as unknown:

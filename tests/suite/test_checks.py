@@ -7,6 +7,8 @@ import torch
 
 from benchmark import suite, vocabulary
 from benchmark.suite import mutants
+from benchmark.suite.checks import Mixture
+from benchmark.suite.inputs import small
 
 GELU, MATMUL, RELU, RAND = (suite.get(name) for name in ("gelu", "matmul", "relu", "rand"))
 
@@ -113,6 +115,54 @@ def test_a_false_alarm_is_rarer_than_one_in_two_hundred():
     for seed in range(200):
         torch.manual_seed(seed)
         assert RAND.compare(case, arguments, mutants.honest(RAND, arguments).outputs).passed
+
+
+def dropout_branches(input, p=0.5):
+    """Dropped, or kept and scaled."""
+    return (p, torch.zeros_like(input)), (1 - p, input / (1 - p))
+
+
+def dropout(input, p=0.5):
+    """Elements dropped with probability p, the others scaled by 1 / (1 - p)."""
+    return torch.nn.functional.dropout(input, p)
+
+
+DROPOUT = dataclasses.replace(
+    GELU,
+    function=dropout,
+    check=Mixture(dropout_branches),
+    cases=(small("odd", "normal", rows=37, columns=53),),
+    draws=3,
+)
+
+
+def test_dropout_passes_whatever_it_drops():
+    for seed in range(100):
+        torch.manual_seed(seed)
+        result = compare(DROPOUT, "small-odd", lambda y: y)
+        assert result.passed, result.detail
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        torch.zeros_like,
+        lambda y: y * 1.001,
+        lambda y: y * float("nan"),
+        lambda y: torch.where(torch.rand_like(y) < 0.2, 0.0, y),
+        lambda y: torch.where(torch.arange(53) < 50, y, 1.0),
+    ],
+)
+def test_a_wrong_dropout_is_rejected(change):
+    torch.manual_seed(0)
+    assert not compare(DROPOUT, "small-odd", change).passed
+
+
+@pytest.mark.parametrize("mutant", mutants.RANDOM)
+def test_dropout_rejects_the_mutants(mutant):
+    case = DROPOUT.cases[0]
+    arguments = DROPOUT.arguments(case, 3, "cpu")
+    assert mutants.rejected(DROPOUT, case, arguments, mutant(DROPOUT, case, arguments))
 
 
 def test_a_factor_with_another_sign_or_triangle_is_rejected():
