@@ -1,0 +1,33 @@
+"""The judge: one candidate, one task, one device, one report.
+
+Pure: the standard library here, torch and triton in the processes that it starts; no Django, no Celery, no database.
+Importing this package doesn't import torch, so that a worker's parent process stays small and free of CUDA.
+"""
+
+from runner.engine.devices import INTERPRETER, discover_devices, find_devices
+from runner.engine.judge import Judge
+from runner.engine.model import (
+    JUDGE_VERSION,
+    Candidate,
+    Declined,
+    DeviceSpec,
+    JudgeFailure,
+    Limits,
+    Options,
+)
+from runner.engine.report import Report
+
+__all__ = [
+    "INTERPRETER",
+    "JUDGE_VERSION",
+    "Candidate",
+    "Declined",
+    "DeviceSpec",
+    "Judge",
+    "JudgeFailure",
+    "Limits",
+    "Options",
+    "Report",
+    "discover_devices",
+    "find_devices",
+]

@@ -1,0 +1,155 @@
+"""In the referee: manifests and raw bytes from a candidate back into trees, each byte read exactly once.
+
+Everything here is checked as hostile. The bytes are copied out of the shared file with `pread` before anything looks at
+them: the candidate may go on writing there, what is judged no longer changes.
+"""
+
+import os
+
+import torch
+
+MAX_NODES = 4096
+ARGUMENTS = "arguments"  # the place of a tree of arguments, in which unknown types are no fault
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in vars(torch).values()
+    if isinstance(dtype, torch.dtype)
+}
+DEVICES = ("cpu", "cuda")
+
+
+class BadManifest(Exception):  # noqa: N818 - the candidate's fault, not an error of ours
+    """A manifest that our own code in the candidate's process would not have written."""
+
+
+class WrongType(Exception):  # noqa: N818 - becomes the verdict wrong-dtype
+    """A part of the answer is no plain tensor, number, list or tuple; `str()` says which part and why."""
+
+
+class Opaque:
+    """Stands for an argument that is no tensor or number, such as a dtype: nobody compares it."""
+
+
+class Reader:
+    """Rebuilds trees from one shared file of `size` bytes; tensors of the judged device go to `device`."""
+
+    def __init__(self, descriptor: int, size: int, device: str) -> None:
+        self._descriptor = descriptor
+        self._size = size
+        self._device = device
+        self._nodes = 0
+
+    def tree(self, node: object, place: str = "output") -> object:
+        """The value that a manifest describes; raises BadManifest or WrongType."""
+        self._nodes += 1
+        if self._nodes > MAX_NODES or not isinstance(node, dict):
+            raise BadManifest(f"{place}: not a node")
+        kind = node.get("t")
+        if kind == "tensor":
+            return self._tensor(node, place)
+        if kind in ("tuple", "list", "dict"):
+            return self._collection(kind, node, place)
+        if kind == "other" and place.startswith(ARGUMENTS):
+            return Opaque()
+        if kind == "other":
+            raise WrongType(
+                f"{place} is {str(node.get('class'))[:80]}: {str(node.get('why'))[:300]}"
+            )
+        return _scalar(kind, node.get("value"), place)
+
+    def _collection(self, kind: str, node: dict, place: str) -> object:
+        items = node.get("items")
+        if not isinstance(items, list):
+            raise BadManifest(f"{place}: no items")
+        if kind == "dict":
+            keys = node.get("keys")
+            if not isinstance(keys, list) or len(keys) != len(items):
+                raise BadManifest(f"{place}: keys and items differ in number")
+            return {
+                str(k): self.tree(v, f"{place}[{k!r}]") for k, v in zip(keys, items, strict=True)
+            }
+        values = [self.tree(item, f"{place}[{index}]") for index, item in enumerate(items)]
+        return values if kind == "list" else tuple(values)
+
+    def _tensor(self, node: dict, place: str) -> torch.Tensor:
+        device, dtype = node.get("device"), DTYPES.get(str(node.get("dtype")))
+        if device not in DEVICES or dtype is None:
+            raise WrongType(f"{place} is a {node.get('dtype')} tensor on device {str(device)[:20]}")
+        shape = _sizes(node.get("shape"), place)
+        data = self._read(node, _count(shape) * dtype.itemsize, place)
+        flat = (
+            torch.frombuffer(data, dtype=torch.uint8) if data else torch.empty(0, dtype=torch.uint8)
+        )
+        tensor = flat.view(dtype).reshape(shape)
+        return tensor.to(self._device) if device == "cuda" else tensor
+
+    def _read(self, node: dict, size: int, place: str) -> bytearray:
+        start = node.get("offset")
+        if (
+            type(start) is not int
+            or start < 0
+            or start + size > self._size
+            or node.get("bytes") != size
+        ):
+            raise BadManifest(f"{place}: lies outside of the shared file")
+        data = bytearray(size)
+        view, done = memoryview(data), 0
+        while done < size:
+            count = os.preadv(self._descriptor, [view[done : done + (1 << 30)]], start + done)
+            if count == 0:
+                raise BadManifest(f"{place}: the shared file is shorter than announced")
+            done += count
+        return data
+
+
+def _sizes(shape: object, place: str) -> list[int]:
+    if not isinstance(shape, list) or len(shape) > 64:
+        raise BadManifest(f"{place}: no shape")
+    if not all(type(n) is int and 0 <= n < 1 << 48 for n in shape):
+        raise BadManifest(f"{place}: impossible shape")
+    return shape
+
+
+def _count(shape: list[int]) -> int:
+    count = 1
+    for n in shape:
+        count *= n
+    return count
+
+
+def _scalar(kind: object, value: object, place: str) -> object:
+    try:
+        if kind == "none":
+            return None
+        if kind == "bool":
+            return value is True
+        if kind == "int":
+            return int(str(value)[:2000])
+        if kind == "float":
+            return float.fromhex(str(value))
+        if kind == "complex" and isinstance(value, list):
+            real, imaginary = value
+            return complex(float.fromhex(str(real)), float.fromhex(str(imaginary)))
+    except (ValueError, OverflowError) as error:
+        raise BadManifest(f"{place}: {error}") from error
+    if kind == "str":
+        return str(value)
+    raise BadManifest(f"{place}: unknown kind of node")
+
+
+def same_bits(left: object, right: object) -> bool:
+    """Are two trees of arguments equal bit by bit? NaNs count as equal when their bits are."""
+    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
+        if left.shape != right.shape or left.dtype != right.dtype:
+            return False
+        return torch.equal(_bytes(left), _bytes(right))
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(same_bits, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(same_bits(left[key], right[key]) for key in left)
+    return not isinstance(left, torch.Tensor) and not isinstance(right, torch.Tensor)
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    plain = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+    return plain.view(torch.uint8)

@@ -1,0 +1,264 @@
+"""The candidate's process: loads one source and answers challenges, until it is killed.
+
+Nothing here decides anything. A challenge is a case and a seed that did not exist a moment before; the answer is raw
+bytes in a shared file and a manifest. Expected values, later seeds and the rule of the comparison are elsewhere.
+"""
+
+import contextlib
+import ctypes  # noqa: F401 - loaded before the walls go up: CPython opens libraries for it
+import gc
+import linecache
+import mmap
+import os
+import socket
+import sys
+import tempfile
+import time
+import traceback
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmark import suite
+from runner.engine import protocol
+from runner.engine.export import Exporter, TooMuch, storage_pointers, tensors_of
+from runner.engine.observer import Observer, watch_compile, watch_launches, watch_threads
+from runner.engine.shim import LooksLikeCuda, pretend_cuda
+
+MODULE = "candidate"
+OURS = ("runner", "benchmark")
+MAX_MESSAGE = 4000  # characters of an exception that the author reads
+MAX_ELEMENT_SEED = 1 << 62
+
+_no_grad, _manual_seed = torch.no_grad, torch.manual_seed
+_format_exception = traceback.format_exception
+_now = time.perf_counter
+_collect = gc.collect
+
+
+class Process:
+    """One candidate's state: its entry point, its last arguments, and the outputs that are held for a later look."""
+
+    def __init__(self, sock: socket.socket, answers: int, size: int, device: str) -> None:
+        self.sock = sock
+        self.device = device
+        self.on_gpu = device.startswith("cuda")
+        self.observer = Observer()
+        self.exporter = Exporter(mmap.mmap(answers, size), size)
+        self.entry: Callable[..., Any] | None = None
+        self.arguments: Any = None
+        self.outputs: list[Any] = []
+        self.held: list[Any] = []
+        self._synchronize: Callable[[], None] = (
+            torch.cuda.synchronize if self.on_gpu else lambda: None
+        )
+        self._operations: dict[str, Callable[[dict], dict]] = {
+            "load": self.load,
+            "call": self.call,
+            "held": self.show_held,
+        }
+        self._prepare()
+
+    def _prepare(self) -> None:
+        watch_launches(self.observer)
+        watch_compile(self.observer)
+        watch_threads(self.observer)
+        if self.on_gpu:
+            from runner.engine.bench import CandidateBench
+
+            self._operations |= CandidateBench(self).operations()
+        else:
+            pretend_cuda(self.observer.event)
+
+    def serve(self) -> None:
+        """Answer until the other end closes. Ends the process."""
+        while True:
+            try:
+                message, _ = protocol.receive(self.sock, protocol.MAX_MESSAGE)
+                reply = self._answer(message)
+                protocol.send(self.sock, reply)
+            except protocol.Closed:
+                os._exit(0)
+
+    def _answer(self, message: dict) -> dict:
+        operation = self._operations[message["op"]]
+        try:
+            return operation(message)
+        except Failed as failure:
+            return {
+                "ok": False,
+                "error": failure.to_json(),
+                "observed": self.observer.record.to_json(),
+            }
+        except TooMuch as error:
+            return {"ok": False, "error": {"kind": "answer", "message": str(error)[:MAX_MESSAGE]}}
+        except BaseException as error:  # anything: this process speaks only through its channel
+            return {"ok": False, "error": {"kind": "harness", **describe(error)}}
+
+    # -- load and call ---------------------------------------------------------------------------------------------
+
+    def load(self, message: dict) -> dict:
+        """Import the source from a file of its own: Triton reads its kernels' text from there."""
+        folder = Path(tempfile.mkdtemp(prefix="candidate-"))
+        path = folder / f"{MODULE}.py"
+        path.write_text(message["source"], encoding="utf-8")
+        linecache.checkcache(str(path))
+        module = types.ModuleType(MODULE)
+        module.__file__ = str(path)
+        sys.path.insert(0, str(folder))
+        with self.candidate_code(), self.observer.watching() as record:
+            code = compile(message["source"], str(path), "exec")
+            sys.modules[MODULE] = module
+            exec(code, module.__dict__)  # noqa: S102 - what this process is for
+        entry = vars(module).get(message["entry"])
+        if not callable(entry):
+            raise Failed(TypeError(f"`{message['entry']}` is no function after the import"))
+        self.entry = entry
+        return {"ok": True, "observed": record.to_json()}
+
+    def call(self, message: dict) -> dict:
+        """Draw the arguments of one challenge, call the candidate, and show what came back."""
+        task = suite.get(message["task"])
+        case = task.case(message["case"])
+        arguments = task.arguments(case, message["seed"], self.device)
+        if message.get("reuse"):
+            arguments = same_place(self.arguments, arguments)
+        self.arguments = arguments
+        inputs = storage_pointers([arguments.args, arguments.kwargs])
+        started = _now()
+        outputs, record = self.run(
+            arguments, message["draws"], message["seed"], message.get("suppress", False)
+        )
+        seconds = _now() - started
+        self.held, self.outputs = self.outputs, outputs
+        reply = {"ok": True, "seconds": seconds, "observed": record}
+        self.exporter.begin()
+        reply["outputs"] = [self.exporter.export(output, inputs) for output in outputs]
+        if message.get("after"):
+            reply["after"] = self.exporter.export([arguments.args, arguments.kwargs])
+        reply["largest"] = largest_of(arguments, outputs)
+        return reply
+
+    def show_held(self, _message: dict) -> dict:
+        """The outputs of the call before the last one, as they are now."""
+        self.exporter.begin()
+        return {"ok": True, "outputs": [self.exporter.export(output) for output in self.held]}
+
+    def run(
+        self, arguments: Any, draws: int, seed: int, suppress: bool = False
+    ) -> tuple[list[Any], dict]:
+        """Call the candidate once per draw, observed; raises Failed for whatever it raises."""
+        outputs = []
+        with self.candidate_code(), _no_grad(), self.observer.watching(suppress) as record:
+            for draw in range(draws):
+                _manual_seed((seed + draw) % MAX_ELEMENT_SEED)
+                outputs.append(self.entry(*arguments.args, **arguments.kwargs))  # type: ignore[misc]
+            self._synchronize()
+        return outputs, record.to_json()
+
+    @contextlib.contextmanager
+    def candidate_code(self) -> Iterator[None]:
+        """Around everything that the candidate wrote: the device it expects, our modules out of reach, its errors caught."""
+        hidden = {
+            name: module for name, module in sys.modules.items() if name.partition(".")[0] in OURS
+        }
+        for name in hidden:
+            del sys.modules[name]
+        sys.meta_path.insert(0, Unimportable)
+        looks = contextlib.nullcontext() if self.on_gpu else LooksLikeCuda(self.observer)
+        try:
+            with looks:
+                yield
+        except BaseException as error:
+            raise Failed(error) from None
+        finally:
+            if Unimportable in sys.meta_path:
+                sys.meta_path.remove(Unimportable)
+            sys.modules.update(hidden)
+
+
+class Unimportable:
+    """Import hook: the suite with its references, and the judge, are not there for a candidate."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> None:
+        """Refuse our packages, leave all others to the next finder."""
+        if name.partition(".")[0] in OURS:
+            raise ImportError(f"{name} can't be imported by a candidate")
+
+
+class Failed(Exception):  # noqa: N818 - carries the candidate's failure to the supervisor
+    """Whatever the candidate's code raised, SystemExit and its like included."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__()
+        self.cause = cause
+
+    def to_json(self) -> dict:
+        """Type, message and traceback, cut to a readable length."""
+        return {"kind": "exception", "memory": is_memory(self.cause), **describe(self.cause)}
+
+
+def describe(error: BaseException) -> dict:
+    """An exception as short text, even when its own `__str__` is broken or hostile."""
+    try:
+        lines = [line for line in _format_exception(error) if "runner/engine" not in line]
+        text = "".join(lines)[-MAX_MESSAGE:]
+        message = str(error)[:MAX_MESSAGE]
+    except BaseException:
+        text = message = ""
+    return {"type": type(error).__name__[:100], "message": clean(message), "trace": clean(text)}
+
+
+def clean(text: str) -> str:
+    """Text that any JSON reader and any page can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+
+
+def is_memory(error: BaseException) -> bool:
+    """Is it the allocator that gave up, and not for instance a kernel's shared memory?"""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    try:
+        text = str(error).lower()
+    except BaseException:
+        return False
+    return (
+        "can't allocate memory" in text
+        or "cuda out of memory" in text
+        or "cuda error: out of memory" in text
+    )
+
+
+def same_place(old: Any, new: Any) -> Any:
+    """The new arguments, with their numbers written into the old tensors wherever those have the same form."""
+    if isinstance(new, torch.Tensor):
+        alike = (
+            isinstance(old, torch.Tensor)
+            and old.shape == new.shape
+            and old.dtype == new.dtype
+            and old.stride() == new.stride()
+        )
+        return old.copy_(new) if alike else new
+    if isinstance(new, list | tuple):
+        olds = old if isinstance(old, list | tuple) and len(old) == len(new) else [None] * len(new)
+        return type(new)(same_place(o, n) for o, n in zip(olds, new, strict=True))
+    if isinstance(new, dict):
+        return {
+            key: same_place(old.get(key) if isinstance(old, dict) else None, n)
+            for key, n in new.items()
+        }
+    if hasattr(new, "args") and hasattr(new, "kwargs"):
+        args = same_place(getattr(old, "args", None), new.args)
+        return type(new)(args, same_place(getattr(old, "kwargs", None), new.kwargs))
+    return new
+
+
+def largest_of(arguments: Any, outputs: list[Any]) -> int:
+    """Numbers in the largest tensor of a call."""
+    return max(
+        (t.numel() for t in tensors_of([arguments.args, arguments.kwargs, outputs])), default=0
+    )  # type: ignore[attr-defined]

@@ -1,0 +1,152 @@
+"""In the candidate's process: what a call returned, as a manifest and raw bytes in the shared file.
+
+Every torch function used here is captured before the candidate's import and is a C-level descriptor, so that a patched
+`torch.Tensor` or `json` changes nothing. What a hostile candidate does to this code from inside harms only itself: the
+referee takes the bytes as an answer to a fresh challenge, whoever wrote them.
+"""
+
+import mmap
+from collections.abc import Sequence
+
+import torch
+from torch.utils import _python_dispatch
+
+ALIGNMENT = 64
+MAX_NODES = 512
+MAX_DEPTH = 12
+MAX_TEXT = 256
+
+_Tensor = torch.Tensor
+_Base = torch._C.TensorBase
+_dtype = _Base.dtype.__get__  # type: ignore[attr-defined]
+_shape = _Base.shape.__get__  # type: ignore[attr-defined]
+_device = _Base.device.__get__  # type: ignore[attr-defined]
+_layout = _Base.layout.__get__  # type: ignore[attr-defined]
+_stride, _numel, _element_size = _Base.stride, _Base.numel, _Base.element_size
+_detach, _contiguous, _reshape, _view = _Base.detach, _Base.contiguous, _Base.reshape, _Base.view
+_resolve_conj, _resolve_neg, _copy_ = _Base.resolve_conj, _Base.resolve_neg, _Base.copy_
+_storage = _Base.untyped_storage
+_storage_pointer = torch.UntypedStorage.data_ptr
+_frombuffer = torch.frombuffer
+_uint8, _strided = torch.uint8, torch.strided
+_DisableTorchFunction = torch._C.DisableTorchFunction
+_disable_modes = _python_dispatch._disable_current_modes
+_type, _str, _int, _len, _isinstance = type, str, int, len, isinstance
+_vars = object.__getattribute__
+
+
+class TooMuch(Exception):  # noqa: N818 - becomes part of the manifest
+    """The answer has more parts, or more bytes, than the contract could need."""
+
+
+class Exporter:
+    """Writes trees of tensors and numbers into one shared file of fixed size."""
+
+    def __init__(self, file: mmap.mmap, size: int) -> None:
+        self._file = file
+        self._size = size
+        self._offset = 0
+        self._nodes = 0
+
+    def begin(self) -> None:
+        """Forget what was written: the next tree starts at the beginning of the file."""
+        self._offset = 0
+        self._nodes = 0
+
+    def export(self, tree: object, inputs: Sequence[int] = ()) -> dict:
+        """The manifest of a tree. `inputs` are storage pointers: a tensor on one of them is marked as their alias."""
+        with _DisableTorchFunction(), _disable_modes():
+            return self._node(tree, tuple(inputs), 0)
+
+    def _node(self, value: object, inputs: tuple[int, ...], depth: int) -> dict:
+        self._nodes += 1
+        if self._nodes > MAX_NODES or depth > MAX_DEPTH:
+            raise TooMuch("the answer has too many parts")
+        kind = _type(value)
+        if kind is _Tensor:
+            return self._tensor(value, inputs)
+        if _isinstance(value, _Tensor):
+            return {"t": "other", "class": _class_name(kind), "why": "a subclass of torch.Tensor"}
+        if kind is tuple or kind is list or _isinstance(value, tuple):
+            items = [self._node(item, inputs, depth + 1) for item in value]  # type: ignore[attr-defined]
+            return {"t": "list" if kind is list else "tuple", "items": items}
+        if kind is dict:
+            return self._dict(value, inputs, depth)  # type: ignore[arg-type]
+        return _scalar(value, kind)
+
+    def _dict(self, value: dict, inputs: tuple[int, ...], depth: int) -> dict:
+        keys = [_str(key)[:MAX_TEXT] for key in value]
+        items = [self._node(item, inputs, depth + 1) for item in value.values()]
+        return {"t": "dict", "keys": keys, "items": items}
+
+    def _tensor(self, tensor: object, inputs: tuple[int, ...]) -> dict:
+        attributes = _vars(tensor, "__dict__")
+        if attributes:
+            why = f"a tensor with attributes of its own: {_str(list(attributes))[:MAX_TEXT]}"
+            return {"t": "other", "class": "Tensor", "why": why}
+        if _layout(tensor) is not _strided:
+            return {"t": "other", "class": "Tensor", "why": f"layout {_layout(tensor)}"}
+        node = {
+            "t": "tensor",
+            "dtype": _str(_dtype(tensor)).removeprefix("torch."),
+            "shape": [_int(n) for n in _shape(tensor)],
+            "strides": [_int(n) for n in _stride(tensor)],
+            "device": _str(_device(tensor).type),
+        }
+        if node["device"] in ("cpu", "cuda"):
+            node["alias"] = _storage_pointer(_storage(tensor)) in inputs
+            node["offset"], node["bytes"] = self._write(tensor)
+        return node
+
+    def _write(self, tensor: object) -> tuple[int, int]:
+        size = _numel(tensor) * _element_size(tensor)
+        start = -(-self._offset // ALIGNMENT) * ALIGNMENT
+        if start + size > self._size:
+            raise TooMuch(f"the answer has more than {self._size} bytes")
+        self._offset = start + size
+        if size:
+            plain = _contiguous(_resolve_neg(_resolve_conj(_detach(tensor))))
+            flat = _view(_reshape(plain, (-1,)), _uint8)
+            _copy_(_frombuffer(self._file, dtype=_uint8, count=size, offset=start), flat)
+        return start, size
+
+
+def _scalar(value: object, kind: type) -> dict:
+    if value is None:
+        return {"t": "none"}
+    if kind is bool:
+        return {"t": "bool", "value": bool(value)}
+    if kind is int:
+        text = _str(value) if value.bit_length() < 4096 else "0"  # type: ignore[attr-defined]
+        return {"t": "int", "value": text}
+    if kind is float:
+        return {"t": "float", "value": float.hex(value)}  # type: ignore[arg-type]
+    if kind is complex:
+        return {"t": "complex", "value": [float.hex(value.real), float.hex(value.imag)]}  # type: ignore[attr-defined]
+    if kind is str:
+        return {"t": "str", "value": value[:MAX_TEXT]}  # type: ignore[index]
+    return {"t": "other", "class": _class_name(kind), "why": "no tensor, number, list or tuple"}
+
+
+def _class_name(kind: type) -> str:
+    try:
+        return _str(type.__dict__["__qualname__"].__get__(kind))[:MAX_TEXT]
+    except Exception:  # a hostile metaclass
+        return "?"
+
+
+def storage_pointers(tree: object) -> list[int]:
+    """Addresses of the storages under the tensors of a tree of arguments (made by us, so of known types)."""
+    with _DisableTorchFunction(), _disable_modes():
+        return [_storage_pointer(_storage(tensor)) for tensor in tensors_of(tree)]
+
+
+def tensors_of(tree: object) -> list[object]:
+    """The tensors of a tree of lists, tuples and dicts, in order."""
+    if _isinstance(tree, _Tensor):
+        return [tree]
+    if _isinstance(tree, list | tuple):
+        return [found for item in tree for found in tensors_of(item)]
+    if _isinstance(tree, dict):
+        return [found for item in tree.values() for found in tensors_of(item)]
+    return []

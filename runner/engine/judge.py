@@ -1,0 +1,220 @@
+"""The supervisor: owns seeds, clocks, limits and verdicts, and holds no CUDA context."""
+
+import contextlib
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from benchmark import vocabulary as words
+from runner.engine import stages
+from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
+from runner.engine.report import Report
+from runner.engine.source import Unloadable, inspect_source
+from runner.engine.trial import Contract, Progress, Trial, Verdict, case_row
+from runner.engine.turns import Turns
+from runner.engine.workers import Session, Worker
+
+TRIALS = (
+    (),
+    ("pid",),
+    ("pid", "mount"),
+)  # walls to leave out, until the device starts behind the rest
+
+
+def no_progress(_stage: str, _done: int, _total: int) -> None:
+    """Nobody is watching."""
+
+
+class Judge:
+    """Judges candidates on one device. Long-lived; `judge` may be called from several threads."""
+
+    def __init__(self, device: DeviceSpec, options: Options | None = None) -> None:
+        self.device = device
+        self.options = options or Options()
+        self.turns = Turns(device)
+        self._lock = threading.Lock()
+        self._referee: Worker | None = None
+        self._nursery: Worker | None = None
+        self._environment: dict = {}
+        self._walls: dict = {}
+        self._without: tuple[str, ...] = ()
+        self._contracts: dict[str, Contract] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in (self._nursery, self._referee):
+            if worker:
+                worker.close()
+        self._nursery = self._referee = None
+
+    # -- processes -------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Start what is missing: both at first, the one that died later."""
+        with self._lock:
+            referee, nursery = self._referee, self._nursery
+            if referee is None or not referee.alive:
+                self._referee = referee = Worker(
+                    "runner.engine.referee", self.device, self.device.torch_name
+                )
+                fresh_referee = True
+            else:
+                fresh_referee = False
+            if nursery is None or not nursery.alive:
+                self._nursery = nursery = Worker("runner.engine.nursery", self.device)
+                self._greet_nursery(nursery)
+            if fresh_referee:
+                self._environment = referee.hello()["environment"]
+
+    def _greet_nursery(self, nursery: Worker) -> None:
+        hello = nursery.hello()
+        self._walls = hello["walls"]
+        if not self._walls["minimum"] and not self.options.trust_candidates:
+            missing = "; ".join(hello["missing"])
+            raise JudgeFailure(
+                f"this host can't wall strangers' code in: {missing}. Or pass --trust-candidates"
+            )
+        self._without = self._find_walls(nursery)
+
+    def _find_walls(self, nursery: Worker) -> tuple[str, ...]:
+        """On a board: leave out walls behind which CUDA doesn't start, and no others."""
+        if self.device.kind == "cpu":
+            return ()
+        reasons = []
+        for without in TRIALS:
+            try:
+                with Session(nursery, self.device, self.options, without) as session:
+                    session.start()
+                    reply = session.ask({"op": "warm"}, time.monotonic() + 120.0)
+                if reply.get("ok"):
+                    self._walls = session.walls
+                    return without
+                reasons.append(str(reply.get("error")))
+            except (
+                Exception
+            ) as error:  # any way of not starting is a reason to try with one wall less
+                reasons.append(f"{type(error).__name__}: {error}")
+        raise JudgeFailure(
+            f"the device doesn't start in a candidate's process: {' | '.join(reasons)}"
+        )
+
+    @property
+    def environment(self) -> dict:
+        """Device, versions and walls, as every report records them."""
+        return {
+            **self._environment,
+            "device": self.device.to_json(),
+            "walls": self._walls,
+            "trusted_candidates": self.options.trust_candidates,
+            "stages": list(self.options.stages),
+        }
+
+    # -- judging ---------------------------------------------------------------------------------------------------
+
+    def contract(self, task: str) -> Contract:
+        """The task's facts; Declined for a task that this suite doesn't have."""
+        if task not in self._contracts:
+            assert self._referee is not None
+            reply = self._referee.ask({"op": "describe", "task": task}, 120.0)
+            if reply["task"] is None:
+                raise Declined(f"this suite has no task {task!r}: {reply['reason']}")
+            self._contracts[task] = Contract.from_facts(reply["task"])
+        return self._contracts[task]
+
+    def judge(self, candidate: Candidate, progress: Progress | None = None) -> Report:
+        """One report. Raises Declined when this device can't judge it, JudgeFailure when we failed."""
+        try:
+            self._start()
+            return self._judge(candidate, progress or no_progress)
+        except OSError as error:
+            raise JudgeFailure(f"{type(error).__name__}: {error}") from error
+
+    def _judge(self, candidate: Candidate, progress: Progress) -> Report:
+        started = time.monotonic()
+        contract = self.contract(candidate.task)
+        trial = self._trial(candidate, contract, progress)
+        report = trial.report
+        try:
+            self._run(trial)
+        except Verdict as verdict:
+            report.verdict, report.detail = verdict.verdict, str(verdict)
+        except Unloadable as error:
+            report.verdict, report.detail = error.verdict, str(error)
+        report.seconds["total"] = time.monotonic() - started
+        report.environment = {**self.environment, "source_ran_sha256": candidate.sha256}
+        return report
+
+    def _trial(self, candidate: Candidate, contract: Contract, progress: Progress) -> Trial:
+        assert self._referee is not None
+        kinds = [case["judgeable"] for case in contract.cases]
+        if not any(kinds):
+            raise Declined(
+                f"needs a GPU: the interpreter can't judge {contract.name} in its dtypes"
+            )
+        report = Report(
+            task=contract.name,
+            category=contract.category,
+            round=candidate.round,
+            source_sha256=candidate.sha256,
+            task_digest=contract.digest,
+            device=self.device.gpu,
+            cases=[case_row(case) for case in contract.cases],
+        )
+        return Trial(
+            candidate, contract, self.device, self.options, self._referee, report, progress
+        )
+
+    def _run(self, trial: Trial) -> None:
+        with trial.stage("load"):
+            contract = trial.contract
+            trial.source = inspect_source(
+                trial.candidate.source, [contract.name, *contract.aliases]
+            )
+            trial.report.findings.extend(trial.source.findings)
+        assert self._nursery is not None
+        with Session(self._nursery, self.device, self.options, self._without) as session:
+            session.start()
+            trial.session = session
+            try:
+                self._run_stages(trial)
+            finally:
+                self._close_report(trial, session)
+
+    def _run_stages(self, trial: Trial) -> None:
+        for name in words.STAGES:
+            if name not in self.options.stages or (name == "time" and self.device.kind == "cpu"):
+                continue
+            turn = self.turns.alone() if name == "time" else self.turns.among_others()
+            with turn, trial.stage(name):
+                stages.STAGES[name](trial)
+            trial.progress(name, 1, 1)
+
+    @staticmethod
+    def _close_report(trial: Trial, session: Session) -> None:
+        report = trial.report
+        report.kernels = report.kernels or launched(trial)
+        report.log_tail = session.channel.log_tail()
+        with contextlib.suppress(JudgeFailure):
+            report.peak_memory_bytes = session.end().get("peak_memory")
+
+
+def launched(trial: Trial) -> list[dict]:
+    """The kernels that were seen, without what only a compiler or a board can say."""
+    calls: dict[str, int] = {}
+    for one in trial.observed:
+        for name, count in one.launches.items():
+            calls[name] = calls.get(name, 0) + count
+    unknown = dict.fromkeys(("hash", "registers", "spills", "shared_bytes", "device_ms"))
+    return [{"name": name, **unknown, "calls": count} for name, count in sorted(calls.items())]

@@ -1,0 +1,203 @@
+"""In the candidate's process: which kernels it launches and which PyTorch operators it calls, call by call.
+
+Launches are seen by wrapping Triton's own launch, in the interpreter and on a GPU alike; operators by a dispatch mode.
+The same wrappers switch the candidate's kernels off for the test that its answer depends on them.
+"""
+
+import contextlib
+import math
+import sysconfig
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import triton
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from runner.engine.operators import base_name
+
+MAX_OPERATORS = 200
+UNINITIALIZED = frozenset(
+    {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
+)
+INEXACT_DTYPES = frozenset(
+    {torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2}
+)  # in the interpreter
+INTEGER_POISON = 113  # fits int8 and uint8; as an index it is out of most small ranges, as a value it is conspicuous
+
+_Tensor = torch.Tensor
+_fill_ = torch._C.TensorBase.fill_
+_numel, _element_size = torch._C.TensorBase.numel, torch._C.TensorBase.element_size
+_is_floating_point, _is_complex = (
+    torch._C.TensorBase.is_floating_point,
+    torch._C.TensorBase.is_complex,
+)
+_dtype = torch._C.TensorBase.dtype.__get__  # type: ignore[attr-defined]
+_libraries = tuple(
+    {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")}
+)
+
+
+class Record:
+    """What one call did. `operators` maps a name to [calls, numbers in its largest tensor, bytes read and written]."""
+
+    def __init__(self) -> None:
+        self.operators: dict[str, list[int]] = {}
+        self.launches: dict[str, int] = {}
+        self.foreign: dict[str, int] = {}
+        self.kernel_bytes = 0
+        self.events: dict[str, int] = {}
+        self.host_numbers = 0
+
+    def to_json(self) -> dict:
+        """The record as the supervisor reads it."""
+        operators = sorted(self.operators.items(), key=lambda item: -item[1][1])[:MAX_OPERATORS]
+        return {
+            "operators": [[name, *numbers] for name, numbers in operators],
+            "launches": dict(list(self.launches.items())[:MAX_OPERATORS]),
+            "foreign": dict(list(self.foreign.items())[:MAX_OPERATORS]),
+            "kernel_bytes": self.kernel_bytes,
+            "events": self.events,
+            "host_numbers": self.host_numbers,
+        }
+
+
+class Observer(TorchDispatchMode):
+    """Records every operator of the calls inside, and fills fresh uninitialised memory with NaN."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.record = Record()
+        self.suppressed = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = func.name()
+        self._note(name, args, kwargs, result)
+        if base_name(name) in UNINITIALIZED and type(result) is _Tensor:
+            poison(result)
+        return result
+
+    def _note(self, name: str, args: Any, kwargs: Any, result: Any) -> None:
+        sizes = [(_numel(t), _element_size(t)) for t in _flat_tensors((args, kwargs or {}, result))]
+        entry = self.record.operators.setdefault(name, [0, 0, 0])
+        entry[0] += 1
+        entry[1] = max([entry[1], *(count for count, _ in sizes)])
+        entry[2] += sum(count * width for count, width in sizes)
+
+    def event(self, name: str) -> None:
+        """Something that a call did besides operators and launches, such as calling torch.compile."""
+        self.record.events[name] = self.record.events.get(name, 0) + 1
+
+    def launch(self, function: Any, args: tuple, kwargs: dict) -> bool:
+        """Note a launch of a kernel; False when it must not happen."""
+        name = str(getattr(function, "__name__", "?"))[:200]
+        ours = self.record.launches if is_own(function) else self.record.foreign
+        ours[name] = ours.get(name, 0) + 1
+        tensors = _flat_tensors((args, kwargs))
+        self.record.kernel_bytes += sum(_numel(t) * _element_size(t) for t in tensors)
+        if any(_dtype(t) in INEXACT_DTYPES for t in tensors):
+            self.event("inexact-dtype")
+        return not self.suppressed
+
+    @contextlib.contextmanager
+    def watching(self, suppressed: bool = False) -> Iterator[Record]:
+        """Observe what happens inside, in a fresh record; with `suppressed`, kernels don't run."""
+        self.record, self.suppressed = Record(), suppressed
+        try:
+            with self:
+                yield self.record
+        finally:
+            self.suppressed = False
+
+
+def _flat_tensors(value: Any) -> list[Any]:
+    if isinstance(value, _Tensor):
+        return [value]
+    if isinstance(value, list | tuple):
+        return [tensor for item in value for tensor in _flat_tensors(item)]
+    if isinstance(value, dict):
+        return [tensor for item in value.values() for tensor in _flat_tensors(item)]
+    return []
+
+
+def poison(tensor: Any) -> None:
+    """Fill a tensor so that numbers left unwritten are seen: NaN, or a conspicuous integer."""
+    if _is_floating_point(tensor) or _is_complex(tensor):
+        _fill_(tensor, math.nan)
+    elif _dtype(tensor) is torch.bool:
+        _fill_(tensor, True)
+    else:
+        _fill_(tensor, INTEGER_POISON)
+
+
+def is_own(function: Any) -> bool:
+    """Is a kernel the candidate's, and not one out of an installed library?"""
+    code = getattr(getattr(function, "fn", None), "__code__", None)
+    return code is not None and not code.co_filename.startswith(_libraries)
+
+
+def watch_launches(observer: Observer) -> None:
+    """Wrap every way in which Triton starts a kernel in this process, for good."""
+    from triton.runtime.interpreter import InterpretedFunction
+    from triton.runtime.jit import JITFunction
+
+    _wrap_run(InterpretedFunction, observer)
+    _wrap_run(JITFunction, observer)
+    _wrap_compiled(observer)
+
+
+def _wrap_run(owner: Any, observer: Observer) -> None:
+    original = owner.run
+
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        if not warmup and not observer.launch(self, args, kwargs):
+            return None
+        return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+    owner.run = run
+
+
+def _wrap_compiled(observer: Observer) -> None:
+    """A kernel compiled ahead of its launch: `compiled = kernel.warmup(...)`, then `compiled[grid](...)`."""
+    owner = triton.compiler.CompiledKernel
+    original = owner.__getitem__
+
+    def getitem(self: Any, grid: Any) -> Callable:
+        start = original(self, grid)
+        function = getattr(self.src, "fn", self)
+
+        def launch(*args: Any, **kwargs: Any) -> Any:
+            return start(*args, **kwargs) if observer.launch(function, args, {}) else None
+
+        return launch
+
+    owner.__getitem__ = getitem
+
+
+def watch_compile(observer: Observer) -> None:
+    """torch.compile writes kernels that are not the candidate's: refuse it, and remember that it was asked for."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        observer.event("torch.compile")
+        raise RuntimeError(
+            "torch.compile is not allowed here: the kernels must be the candidate's own"
+        )
+
+    torch.compile = refuse  # type: ignore[assignment]
+    with contextlib.suppress(AttributeError):
+        torch.jit.script = torch.jit.trace = refuse  # type: ignore[assignment]
+
+
+def watch_threads(observer: Observer) -> None:
+    """Dispatch modes belong to a thread: give the candidate's threads ours too."""
+    original = threading.Thread.run
+
+    def run(self: threading.Thread) -> None:
+        observer.event("thread")
+        with Observer() as mode:
+            mode.record = observer.record
+            original(self)
+
+    threading.Thread.run = run  # type: ignore[method-assign]

@@ -1,0 +1,224 @@
+"""Messages between the judge's processes: length-limited JSON over a stream socket, files by descriptor.
+
+One end may be hostile. So: nothing is unpickled, a length is checked before a byte of the body is read, NaN and
+other non-JSON is refused, and whoever waits has a deadline.
+"""
+
+import array
+import contextlib
+import json
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Sequence
+
+HEADER = struct.Struct("!I")
+MAX_MESSAGE = 1 << 20  # from a candidate; a manifest of 64 tensors and a traceback take a few KiB
+MAX_DESCRIPTORS = 8
+_to_text = json.JSONEncoder(
+    allow_nan=False, separators=(",", ":")
+).encode  # before anybody can patch json.dumps
+
+
+class Closed(Exception):  # noqa: N818 - an event
+    """The other end is gone."""
+
+
+class Overdue(Exception):  # noqa: N818 - an event
+    """No complete message within the limit."""
+
+
+class Malformed(Exception):  # noqa: N818 - an event
+    """What came isn't a message: too long, not JSON, or not an object."""
+
+
+def encode(message: dict) -> bytes:
+    """A message as bytes, header included; raises ValueError for NaN and infinities."""
+    body = _to_text(message).encode()
+    return HEADER.pack(len(body)) + body
+
+
+def decode(body: bytes) -> dict:
+    """The object in a message's body; raises Malformed."""
+    try:
+        message = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"not JSON: {error}") from error
+    if not isinstance(message, dict):
+        raise Malformed("not a JSON object")
+    return message
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def send(sock: socket.socket, message: dict, descriptors: Sequence[int] = ()) -> None:
+    """Send one message and open files with it; raises Closed."""
+    try:
+        data = encode(message)
+        if descriptors:
+            sent = socket.send_fds(sock, [data[: HEADER.size]], list(descriptors))
+            data = data[sent:]
+        sock.sendall(data)
+    except OSError as error:
+        raise Closed(str(error)) from error
+
+
+def receive(sock: socket.socket, limit: int = MAX_MESSAGE) -> tuple[dict, list[int]]:
+    """Wait for one message, without a deadline: for processes that serve. Raises Closed or Malformed."""
+    try:
+        header, descriptors = _receive_header(sock)
+        (length,) = HEADER.unpack(header)
+        if length > limit:
+            raise Malformed(f"message of {length} bytes, the limit is {limit}")
+        return decode(_receive_exactly(sock, length)), descriptors
+    except OSError as error:
+        raise Closed(str(error)) from error
+
+
+def _receive_header(sock: socket.socket) -> tuple[bytes, list[int]]:
+    size = array.array("i").itemsize
+    data, ancillary, _, _ = sock.recvmsg(HEADER.size, socket.CMSG_SPACE(MAX_DESCRIPTORS * size))
+    if not data:
+        raise Closed("end of stream")
+    descriptors = array.array("i")
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(content[: len(content) - len(content) % size])
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    return data + _receive_exactly(sock, HEADER.size - len(data)), list(descriptors)
+
+
+def _receive_exactly(sock: socket.socket, length: int) -> bytes:
+    parts = []
+    while length:
+        part = sock.recv(min(length, 1 << 16))
+        if not part:
+            raise Closed("end of stream")
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+class Channel:
+    """The supervisor's end: requests with a deadline, and beside them the other side's bounded log.
+
+    `log` is the read end of a pipe that holds the process's stdout and stderr; only its last `log_limit` bytes are kept.
+    """
+
+    def __init__(self, sock: socket.socket, log: int | None = None, log_limit: int = 8192) -> None:
+        self.sock = sock
+        self._log = log
+        self._log_limit = log_limit
+        self._tail = b""
+        self._buffer = b""
+        sock.setblocking(False)
+        if log is not None:
+            os.set_blocking(log, False)
+
+    def ask(
+        self,
+        message: dict,
+        seconds: float,
+        descriptors: Sequence[int] = (),
+        limit: int = MAX_MESSAGE,
+    ) -> dict:
+        """Send a request and wait for its answer; raises Overdue, Closed or Malformed."""
+        deadline = time.monotonic() + seconds
+        self.post(message, descriptors)
+        return self.wait(deadline, limit)
+
+    def post(self, message: dict, descriptors: Sequence[int] = ()) -> None:
+        """Send a message; requests are far smaller than a socket's buffer, so this never blocks for long."""
+        self.sock.setblocking(True)
+        try:
+            send(self.sock, message, descriptors)
+        finally:
+            self.sock.setblocking(False)
+
+    def wait(self, deadline: float, limit: int = MAX_MESSAGE) -> dict:
+        """The next message, by time.monotonic() `deadline`; raises Overdue, Closed or Malformed."""
+        while True:
+            body = self._complete_message(limit)
+            if body is not None:
+                return decode(body)
+            self._fill(deadline)
+
+    def exchange_bytes(self, reply: bytes, deadline: float) -> int:
+        """Timed blocks: wait for the one byte that asks for the next seed, then send it. Returns that byte."""
+        while not self._buffer:
+            self._fill(deadline)
+        asked, self._buffer = self._buffer[0], self._buffer[1:]
+        try:
+            self.sock.send(reply)
+        except OSError as error:
+            raise Closed(str(error)) from error
+        return asked
+
+    def _complete_message(self, limit: int) -> bytes | None:
+        if len(self._buffer) < HEADER.size:
+            return None
+        (length,) = HEADER.unpack_from(self._buffer)
+        if length > limit:
+            raise Malformed(f"message of {length} bytes, the limit is {limit}")
+        end = HEADER.size + length
+        if len(self._buffer) < end:
+            return None
+        body, self._buffer = self._buffer[HEADER.size : end], self._buffer[end:]
+        return body
+
+    def _fill(self, deadline: float) -> None:
+        waiting = deadline - time.monotonic()
+        sources: list[int] = [self.sock.fileno()] + ([] if self._log is None else [self._log])
+        ready = select.select(sources, [], [], max(0.0, waiting))[0] if waiting > 0 else []
+        if not ready:
+            raise Overdue
+        if self._log in ready:
+            self._read_log()
+        if self.sock.fileno() in ready:
+            self._read_socket()
+
+    def _read_socket(self) -> None:
+        try:
+            part = self.sock.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise Closed(str(error)) from error
+        if not part:
+            raise Closed("end of stream")
+        self._buffer += part
+
+    def _read_log(self) -> bool:
+        assert self._log is not None
+        try:
+            part = os.read(self._log, 1 << 16)
+        except BlockingIOError:
+            return False
+        if not part:
+            os.close(self._log)
+            self._log = None
+            return False
+        self._tail = (self._tail + part)[-self._log_limit :]
+        return True
+
+    def log_tail(self) -> str:
+        """What the other side printed last, at most `log_limit` bytes, as printable text."""
+        for _ in range(64):  # a flood must not hold us: 4 MiB is more than a pipe keeps
+            if self._log is None or not self._read_log():
+                break
+        text = self._tail.decode("utf-8", "replace")
+        return "".join(c for c in text if c.isprintable() or c in "\n\t")
+
+    def close(self) -> None:
+        """Close both ends that this side holds."""
+        with contextlib.suppress(OSError):
+            self.sock.close()
+        if self._log is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._log)
+            self._log = None

@@ -1,0 +1,218 @@
+"""The trusted process beside the board: knows the tasks, compares answers, finds what PyTorch itself calls, times PyTorch.
+
+Run as `python -m runner.engine.referee FD DEVICE`. It draws the arguments of a challenge itself, from its own copy of the
+suite, and takes from a candidate nothing but bytes.
+"""
+
+import contextlib
+import gc
+import os
+import platform
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import triton
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from benchmark import suite
+from benchmark.vocabulary import INPUT_MUTATED, PASSED, WRONG_DTYPE, WRONG_SHAPE
+from runner.engine import protocol
+from runner.engine.answers import ARGUMENTS, BadManifest, Reader, WrongType, same_bits
+
+MAX_REQUEST = 8 << 20
+
+
+class Referee:
+    """Serves the supervisor's requests: describe, compare, operators, and on a board those of the bench."""
+
+    def __init__(self, sock: socket.socket, device: str) -> None:
+        self.sock = sock
+        self.device = device
+        self._operations: dict[str, Callable[[dict, list[int]], dict]] = {
+            "describe": self.describe,
+            "compare": self.compare,
+            "operators": self.operators,
+        }
+        if device.startswith("cuda"):
+            from runner.engine.bench import RefereeBench
+
+            self._operations |= RefereeBench(device, sock).operations()
+
+    def serve(self) -> None:
+        """Say hello, then answer until the supervisor goes. Any exception is ours and is reported as such."""
+        protocol.send(self.sock, {"ok": True, "environment": environment(self.device)})
+        with contextlib.suppress(protocol.Closed):
+            while True:
+                message, descriptors = protocol.receive(self.sock, MAX_REQUEST)
+                try:
+                    reply = self._operations[message["op"]](message, descriptors)
+                except protocol.Closed:
+                    raise
+                except Exception:
+                    reply = {"ok": False, "reason": traceback.format_exc()[-4000:]}
+                finally:
+                    for descriptor in descriptors:
+                        os.close(descriptor)
+                protocol.send(self.sock, reply)
+
+    def describe(self, message: dict, _descriptors: list[int]) -> dict:
+        """The facts about a task that the supervisor needs; `task` is null for one that the suite doesn't have."""
+        try:
+            task = suite.get(message["task"])
+        except KeyError as error:
+            return {"ok": True, "task": None, "reason": str(error)}
+        kind = self.device.partition(":")[0]
+        facts = {
+            "name": task.name,
+            "category": task.category,
+            "digest": task.digest,
+            "aliases": list(task.aliases),
+            "delegates": list(task.delegates),
+            "draws": task.draws,
+            "cases": [case_facts(task, case, kind) for case in task.cases],
+        }
+        return {"ok": True, "task": facts}
+
+    def compare(self, message: dict, descriptors: list[int]) -> dict:
+        """Judge one answer: its outputs, and its arguments after the call where they came along."""
+        task = suite.get(message["task"])
+        case = task.case(message["case"])
+        reader = Reader(descriptors[0], message["size"], self.device)
+        try:
+            outputs = [
+                reader.tree(node, _place(i, task.draws))
+                for i, node in enumerate(message["outputs"])
+            ]
+            after = reader.tree(message["after"], ARGUMENTS) if message.get("after") else None
+        except WrongType as error:
+            return {"ok": True, "verdict": WRONG_DTYPE, "detail": str(error)}
+        except BadManifest as error:
+            return {"ok": True, "verdict": WRONG_SHAPE, "detail": f"unusable answer: {error}"}
+        arguments = task.arguments(case, message["seed"], self.device)
+        found = self._compare(task, case, arguments, outputs, after)
+        gc.collect(0)
+        return {"ok": True, **found}
+
+    def _compare(self, task: Any, case: Any, arguments: Any, outputs: list, after: Any) -> dict:
+        mutated = None
+        if task.may_mutate(case):
+            if not isinstance(after, list) or len(after) != 2 or not _same_form(after, arguments):
+                return {
+                    "verdict": INPUT_MUTATED,
+                    "detail": "the arguments have another form after the call",
+                }
+            mutated = type(arguments)(after[0], after[1])
+        elif after is not None and not same_bits(after, [arguments.args, arguments.kwargs]):
+            return {"verdict": INPUT_MUTATED, "detail": changed_argument(after, arguments)}
+        comparison = task.compare(case, arguments, outputs, mutated)
+        return comparison_facts(comparison)
+
+    def operators(self, message: dict, _descriptors: list[int]) -> dict:
+        """The operators that PyTorch's own implementation calls on a case: name and numbers in the largest tensor."""
+        task = suite.get(message["task"])
+        case = task.case(message["case"])
+        arguments = task.arguments(case, message["seed"], self.device)
+        listing = Listing()
+        with torch.no_grad(), listing:
+            task.reference(arguments)
+        return {"ok": True, "operators": [[name, size] for name, size in listing.largest.items()]}
+
+
+class Listing(TorchDispatchMode):
+    """Lists the operators called inside, with the numbers in the largest tensor of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest: dict[str, int] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        sizes = [
+            leaf.numel()
+            for leaf in torch.utils._pytree.tree_leaves((args, result))
+            if torch.is_tensor(leaf)
+        ]
+        self.largest[func.name()] = max([self.largest.get(func.name(), 0), *sizes])
+        return result
+
+
+def _place(index: int, draws: int) -> str:
+    return "output" if draws == 1 else f"output of draw {index}"
+
+
+def _same_form(after: list, arguments: Any) -> bool:
+    return len(after[0]) == len(arguments.args) and list(after[1]) == list(arguments.kwargs)
+
+
+def changed_argument(after: Any, arguments: Any) -> str:
+    """Which argument isn't what it was: a sentence."""
+    before = [*enumerate(arguments.args), *arguments.kwargs.items()]
+    with contextlib.suppress(TypeError, ValueError, AttributeError, IndexError):
+        now = [*enumerate(after[0]), *after[1].items()]
+        for (name, old), (_, new) in zip(before, now, strict=True):
+            if not same_bits(new, old):
+                return f"argument {name!r} was changed by the call; the contract leaves it alone"
+    return "the arguments were changed by the call; the contract leaves them alone"
+
+
+def case_facts(task: Any, case: Any, kind: str) -> dict:
+    """A case as the supervisor and the report know it."""
+    return {
+        "case": case.name,
+        "kind": case.kind,
+        "shape": case.describe(),
+        "dtype": case.dtype,
+        "family": case.family,
+        "judgeable": task.judgeable_on(kind, case),
+        "may_mutate": task.may_mutate(case),
+        "flops": finite(task.flops(case)),
+        "bytes": finite(task.bytes(case)),
+    }
+
+
+def comparison_facts(comparison: Any) -> dict:
+    """A comparison as JSON: numbers that aren't finite become null."""
+    return {
+        "verdict": comparison.verdict,
+        "error": finite(comparison.error),
+        "reference_error": finite(comparison.reference_error),
+        "tolerance": finite(comparison.tolerance),
+        "unit": comparison.unit,
+        "detail": comparison.detail[:2000] if comparison.verdict != PASSED else "",
+    }
+
+
+def finite(number: float | None) -> float | None:
+    """The number, or None where there is none, or NaN, or infinity."""
+    if number is None:
+        return None
+    number = float(number)
+    return number if abs(number) < float("inf") else None
+
+
+def environment(device: str) -> dict:
+    """Versions of what judges here."""
+    found = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "cuda": torch.version.cuda,
+        "suite_digest": suite.digest(),
+        "platform": platform.platform(),
+    }
+    if device.startswith("cuda"):
+        found["device_name"] = torch.cuda.get_device_name(device)
+    return found
+
+
+def main() -> None:
+    """Serve on the descriptor and the device that the command line names."""
+    Referee(socket.socket(fileno=int(sys.argv[1])), sys.argv[2]).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""On the interpreter device: let the CPU look like a GPU to candidates that ask for one.
+
+Most published kernels assert `x.is_cuda`, allocate with device="cuda" or ask how many processors the board has. None of
+it changes what they compute, so the answers here are those of a board, and every tensor stays where it is: on the CPU.
+"""
+
+import contextlib
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import triton
+from torch.overrides import TorchFunctionMode
+
+from runner.engine.observer import Observer
+
+LOOKS_LIKE = torch.device("cuda", 0)
+_Base = torch._C.TensorBase
+_numel = _Base.numel
+
+
+def _getter(name: str) -> Any:
+    return getattr(_Base, name).__get__
+
+
+ANSWERS: dict[Any, Any] = {
+    _getter("device"): LOOKS_LIKE,
+    _getter("is_cuda"): True,
+    _getter("is_cpu"): False,
+    _Base.get_device: 0,
+}
+TO_HOST = frozenset({_Base.cpu, _Base.numpy, _Base.tolist, torch.Tensor.__array__})
+
+
+class LooksLikeCuda(TorchFunctionMode):
+    """Rewrites devices in every torch call of the candidate, and notes how much data goes to the host."""
+
+    def __init__(self, observer: Observer) -> None:
+        super().__init__()
+        self._observer = observer
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in ANSWERS:
+            return ANSWERS[func]
+        if func in TO_HOST:
+            self._note_host(args)
+        if func is _Base.cuda:
+            return args[0]
+        if func is _Base.pin_memory:
+            return args[0]
+        return func(
+            *map(to_cpu, args), **{key: to_cpu(value) for key, value in (kwargs or {}).items()}
+        )
+
+    def _note_host(self, args: Any) -> None:
+        record = self._observer.record
+        record.host_numbers = max(record.host_numbers, _numel(args[0]))
+
+
+def to_cpu(value: Any) -> Any:
+    """A device argument that names CUDA becomes the CPU; anything else stays."""
+    if isinstance(value, torch.device) and value.type == "cuda":
+        return torch.device("cpu")
+    if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+        return "cpu"
+    return value
+
+
+PROPERTIES = types.SimpleNamespace(
+    name="Triton interpreter on the CPU",
+    major=9,
+    minor=0,
+    multi_processor_count=8,
+    total_memory=16 << 30,
+    max_threads_per_multi_processor=2048,
+    max_threads_per_block=1024,
+    regs_per_multiprocessor=65536,
+    shared_memory_per_block=49152,
+    shared_memory_per_block_optin=232448,
+    shared_memory_per_multiprocessor=233472,
+    warp_size=32,
+    L2_cache_size=50 << 20,
+    is_integrated=False,
+    is_multi_gpu_board=False,
+    gcnArchName="",
+)
+
+
+class Idle:
+    """A stream or an event on a device that has none: everything is done when a call returns."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.cuda_stream = 0
+        self.device = LOOKS_LIKE
+
+    def __enter__(self) -> "Idle":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        return None
+
+    def query(self) -> bool:
+        """Always finished."""
+        return True
+
+    def elapsed_time(self, _other: Any) -> float:
+        """No clock here: the interpreter's times mean nothing."""
+        return 0.001
+
+    def record(self, *_: Any, **__: Any) -> "Idle":
+        """Nothing to record."""
+        return self
+
+    synchronize = wait = wait_event = wait_stream = record_event = record
+
+
+def pretend_cuda(note: Callable[[str], None]) -> None:
+    """Let torch.cuda and Triton's driver answer as on one board. `note` hears of what only a real board can do."""
+    for name, answer in CUDA_ANSWERS.items():
+        setattr(torch.cuda, name, answer)
+    torch.cuda.Stream = torch.cuda.Event = Idle  # type: ignore[misc, assignment]
+    torch.cuda.ExternalStream = Idle  # type: ignore[misc, assignment]
+    torch._C._cuda_getCurrentRawStream = lambda _device=0: 0  # type: ignore[attr-defined]
+    triton.runtime.driver.set_active(Driver())
+    _settle_autotuning(note)
+
+
+def _answer(value: Any) -> Callable[..., Any]:
+    return lambda *_, **__: value
+
+
+def _seed_cpu(seed: int) -> None:
+    """The board's generator is the CPU's; torch.manual_seed calls this itself."""
+    torch.default_generator.manual_seed(int(seed))
+
+
+CUDA_ANSWERS: dict[str, Any] = {
+    "is_available": _answer(True),
+    "is_initialized": _answer(True),
+    "is_bf16_supported": _answer(True),
+    "is_current_stream_capturing": _answer(False),
+    "device_count": _answer(1),
+    "current_device": _answer(0),
+    "set_device": _answer(None),
+    "synchronize": _answer(None),
+    "empty_cache": _answer(None),
+    "init": _answer(None),
+    "manual_seed": _seed_cpu,
+    "manual_seed_all": _seed_cpu,
+    "get_device_name": _answer(PROPERTIES.name),
+    "get_device_capability": _answer((9, 0)),
+    "get_device_properties": _answer(PROPERTIES),
+    "memory_allocated": _answer(0),
+    "max_memory_allocated": _answer(0),
+    "reset_peak_memory_stats": _answer(None),
+    "mem_get_info": _answer((16 << 30, 16 << 30)),
+    "current_stream": lambda *_, **__: Idle(),
+    "default_stream": lambda *_, **__: Idle(),
+    "stream": lambda *_, **__: contextlib.nullcontext(),
+    "device": lambda *_, **__: contextlib.nullcontext(),
+    "device_of": lambda *_, **__: contextlib.nullcontext(),
+}
+
+
+class Driver:
+    """Triton's driver as candidates ask it: one board of compute capability 9.0, number 0."""
+
+    class utils:  # noqa: N801 - Triton's name
+        """Triton's view of the board."""
+
+        @staticmethod
+        def get_device_properties(_device: int = 0) -> dict[str, int]:
+            """As Triton's CUDA driver answers, in bytes and kHz."""
+            return {
+                "max_shared_mem": PROPERTIES.shared_memory_per_block_optin,
+                "max_num_regs": PROPERTIES.regs_per_multiprocessor,
+                "multiprocessor_count": PROPERTIES.multi_processor_count,
+                "warpSize": PROPERTIES.warp_size,
+                "sm_clock_rate": 1_000_000,
+                "mem_clock_rate": 1_000_000,
+                "mem_bus_width": 4096,
+            }
+
+    def get_current_target(self) -> Any:
+        """The target that most candidates branch on."""
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self) -> int:
+        """Board 0."""
+        return 0
+
+    def set_current_device(self, _device: int) -> None:
+        """There is only one."""
+
+    def get_current_stream(self, _device: int = 0) -> int:
+        """The default stream."""
+        return 0
+
+    def get_device_capability(self, _device: int = 0) -> tuple[int, int]:
+        """As the target says."""
+        return (9, 0)
+
+    def get_active_torch_device(self) -> torch.device:
+        """A device that the shim turns into the CPU."""
+        return LOOKS_LIKE
+
+    def get_device_interface(self) -> Any:
+        """torch.cuda, as answered here."""
+        return torch.cuda
+
+    def get_empty_cache_for_benchmark(self) -> torch.Tensor:
+        """A buffer that nobody measures with."""
+        return torch.empty(1)
+
+    def clear_cache(self, _cache: Any) -> None:
+        """Nothing is cached."""
+
+    def get_benchmarker(self) -> Callable[..., list[float]]:
+        """What the autotuner times with: every configuration ties, so the first one wins."""
+        return first_wins
+
+
+def first_wins(_call: Any, quantiles: Any = None, **_: Any) -> list[float]:
+    """The time of a configuration, in ms, without running it: all alike."""
+    return [1.0] * len(quantiles or (0.5, 0.2, 0.8))
+
+
+def _settle_autotuning(note: Callable[[str], None]) -> None:
+    import triton.testing
+
+    def do_bench(*_: Any, quantiles: Any = None, **__: Any) -> Any:
+        note("autotune")
+        return [1.0] * len(quantiles) if quantiles else 1.0
+
+    triton.testing.do_bench = triton.testing.do_bench_cudagraph = do_bench

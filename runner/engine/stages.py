@@ -1,0 +1,178 @@
+"""The stages of a judgement, in order. Each raises Verdict when the candidate fails it, and returns when it passes."""
+
+from collections.abc import Callable
+
+from benchmark import vocabulary as words
+from runner.engine import proof
+from runner.engine.trial import Answer, Trial, Verdict
+
+SUPPRESSED_CASES = 2
+EVERY = 3  # each third case gets three calls instead of one: another seed, a held output, the same addresses
+
+
+def load(trial: Trial) -> None:
+    """Import the source in the candidate's process; parsing came before."""
+    assert trial.source is not None
+    reply = trial.ask({"op": "load", "source": trial.source.text, "entry": trial.source.entry})
+    observed = proof.read_observed("import", 0, reply.get("observed"))
+    if "torch.compile" in observed.events:
+        raise Verdict(
+            words.FORBIDDEN,
+            "torch.compile was called at import: its kernels are not the candidate's",
+        )
+
+
+def call(trial: Trial) -> None:
+    """One call on the first case: does it run at all? Its answer is judged in the next stage."""
+    case = first_case(trial)
+    try:
+        trial.challenge(case, note=False)
+    except Verdict as verdict:
+        trial.result(case).fail(verdict.verdict, str(verdict))
+        raise
+
+
+def first_case(trial: Trial) -> dict:
+    """The case for the first call: small, so that compiling is most of it."""
+    return (trial.contract.judgeable("small") or trial.contract.judgeable("timed"))[0]
+
+
+def check(trial: Trial) -> None:
+    """Every case that this device can judge, on fresh secret seeds. The first failure is the verdict; the rest is shown."""
+    cases = trial.contract.judgeable("small") + trial.contract.judgeable("timed")
+    failure: Verdict | None = None
+    for index, case in enumerate(cases):
+        trial.progress("check", index, len(cases))
+        try:
+            check_case(trial, case, thorough=index % EVERY == 0)
+        except Verdict as verdict:
+            trial.result(case).fail(verdict.verdict, str(verdict))
+            failure = failure or Verdict(verdict.verdict, f"case {case['case']}: {verdict}")
+    if failure:
+        raise failure
+
+
+def check_case(trial: Trial, case: dict, thorough: bool) -> None:
+    """One fresh call; a thorough check adds a held output, other numbers at the same addresses, and a third seed."""
+    first = _checked(trial, trial.challenge(case))
+    if not thorough or case["kind"] != "small":
+        return
+    _checked(trial, trial.challenge(case))
+    if not case["may_mutate"]:
+        check_held(trial, first)
+    _checked(trial, trial.challenge(case, reuse=True))
+
+
+def check_held(trial: Trial, first: Answer) -> None:
+    """The output of the call before the last one must still be right."""
+    reply = trial.ask({"op": "held"})
+    outputs = reply.get("outputs")
+    if not isinstance(outputs, list) or len(outputs) != trial.contract.draws:
+        raise Verdict(words.CRASHED, "the process no longer has the output that it returned")
+    found = trial.compare(Answer(first.case, first.seed, outputs, None, first.observed, 0.0))
+    if found["verdict"] != words.PASSED:
+        raise Verdict(
+            found["verdict"],
+            f"an output changed after it was returned, during the next call: {found['detail']}",
+        )
+
+
+def _checked(trial: Trial, answer: Answer) -> Answer:
+    found = trial.compare(answer)
+    trial.result(answer.case).note(found)
+    if found["verdict"] != words.PASSED:
+        raise Verdict(found["verdict"], found["detail"])
+    return answer
+
+
+def prove(trial: Trial) -> None:
+    """The answers came from the candidate's own kernels: by what was observed, and by switching them off."""
+    reason = proof.forbidden(trial.observed, trial.contract.delegates, _reference_operators(trial))
+    if reason:
+        raise Verdict(words.FORBIDDEN, reason)
+    suppress(trial)
+    beside = proof.torch_arithmetic(trial.observed)
+    if beside:
+        trial.report.add("torch-arithmetic", beside, "proof")
+    _note_events(trial)
+    _note_delegation(trial)
+
+
+def _reference_operators(trial: Trial) -> dict[str, list]:
+    found = {}
+    names = {one.case for one in trial.observed if one.full_size_compute()}
+    for case in trial.contract.cases:
+        if case["case"] in names:
+            message = {
+                "op": "operators",
+                "task": trial.contract.name,
+                "case": case["case"],
+                "seed": 1,
+            }
+            found[case["case"]] = trial.referee.ask(message, 600.0)["operators"]
+    return found
+
+
+def suppress(trial: Trial) -> None:
+    """With the kernels switched off the answer must go wrong; right answers on every tried case betray a decoy."""
+    sizes = {one.case: one.largest for one in trial.observed}
+    cases = [case for case in trial.contract.judgeable("small") if sizes.get(case["case"])]
+    cases = sorted(cases, key=lambda case: -sizes[case["case"]])[:SUPPRESSED_CASES]
+    if cases and all(_right_without_kernels(trial, case) for case in cases):
+        raise Verdict(
+            words.FORBIDDEN,
+            "with its kernels switched off the answer stayed right: they are decoys",
+        )
+
+
+def _right_without_kernels(trial: Trial, case: dict) -> bool:
+    try:
+        answer = trial.challenge(case, suppress=True, note=False)
+    except Verdict:
+        return False
+    return bool(trial.compare(answer)["verdict"] == words.PASSED)
+
+
+def _note_events(trial: Trial) -> None:
+    events = {name for one in trial.observed for name in one.events}
+    if "autotune" in events:
+        trial.report.add(
+            "autotune",
+            "no clock on this device: the autotuner took its first configuration",
+            "proof",
+        )
+    if "thread" in events:
+        trial.report.add("threads", "the candidate starts threads", "proof")
+
+
+def _note_delegation(trial: Trial) -> None:
+    if not trial.contract.delegates:
+        return
+    used = sorted(
+        {
+            op.name
+            for one in trial.observed
+            for op in one.operators
+            if proof.is_delegated(op.name, trial.contract.delegates)
+        }
+    )
+    if used:
+        trial.report.add(
+            "delegated", f"the contract allows it, and a library did: {', '.join(used)}", "proof"
+        )
+
+
+def time(trial: Trial) -> None:
+    """Only on a board: paired times against PyTorch. See `timing`."""
+    from runner.engine import timing
+
+    timing.measure(trial)
+
+
+STAGES: dict[str, Callable[[Trial], None]] = {
+    "load": load,
+    "call": call,
+    "check": check,
+    "proof": prove,
+    "time": time,
+}

@@ -1,0 +1,252 @@
+"""One judgement under way: the candidate's process, the clocks, the secret seeds, and the report that grows."""
+
+import contextlib
+import random
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmark import vocabulary as words
+from runner.engine import protocol
+from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
+from runner.engine.proof import Observed, read_observed
+from runner.engine.report import CaseResult, Report
+from runner.engine.source import Source
+from runner.engine.workers import Ended, Session, Worker, describe_end
+
+Progress = Callable[[str, int, int], None]
+NEEDS_GPU = re.compile(
+    r"cuda|nvidia|libdevice|inline_asm|inline assembly|extern_elementwise|active drivers|ptx|"
+    r"'InterpreterBuilder' object has no attribute|not supported in interpreter",
+    re.IGNORECASE,
+)
+INEXACT = "inexact-dtype"  # the observer's word for a launch on bfloat16 or fp8 tensors
+
+
+class Verdict(Exception):  # noqa: N818 - the way in which a judgement ends
+    """The candidate failed; `verdict` is a word of the vocabulary, `str()` the detail."""
+
+    def __init__(self, verdict: str, detail: str) -> None:
+        super().__init__(detail)
+        self.verdict = verdict
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What the supervisor knows about a task, as the referee described it."""
+
+    name: str
+    category: str
+    digest: str
+    aliases: tuple[str, ...]
+    delegates: tuple[str, ...]
+    draws: int
+    cases: tuple[dict, ...]
+
+    @classmethod
+    def from_facts(cls, facts: dict) -> "Contract":
+        """Out of the referee's answer to `describe`."""
+        return cls(
+            name=facts["name"],
+            category=facts["category"],
+            digest=facts["digest"],
+            aliases=tuple(facts["aliases"]),
+            delegates=tuple(facts["delegates"]),
+            draws=facts["draws"],
+            cases=tuple(facts["cases"]),
+        )
+
+    def judgeable(self, kind: str) -> list[dict]:
+        """The cases of a kind ("small", "timed") that this device can judge."""
+        return [case for case in self.cases if case["kind"] == kind and case["judgeable"]]
+
+
+@dataclass
+class Answer:
+    """What came back from one challenge; only manifests, the bytes lie in the shared file."""
+
+    case: dict
+    seed: int
+    outputs: list
+    after: object
+    observed: Observed
+    seconds: float
+
+
+@dataclass
+class Trial:
+    """Everything that the stages share."""
+
+    candidate: Candidate
+    contract: Contract
+    device: DeviceSpec
+    options: Options
+    referee: Worker
+    report: Report
+    progress: Progress
+    source: Source | None = None
+    session: Session | None = None
+    observed: list[Observed] = field(default_factory=list)
+    deadline: float = 0.0
+    current: str = "load"
+    seeds: random.Random = field(default_factory=random.SystemRandom)
+
+    def __post_init__(self) -> None:
+        if self.options.seed is not None:
+            self.seeds = random.Random(self.options.seed)  # noqa: S311 - asked for: tests of the judge
+
+    # -- clocks ----------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Run a stage under its own limit, and note how long it took."""
+        self.current = self.report.stage = name
+        started = time.monotonic()
+        self.deadline = started + self.options.limits.seconds(name)
+        self.progress(name, 0, 1)
+        try:
+            yield
+        except protocol.Overdue:
+            limit = self.options.limits.seconds(name)
+            raise Verdict(
+                words.TIMEOUT, f"the {name} stage did not end within {limit:g} s"
+            ) from None
+        except Ended as ended:
+            raise self._death(ended.facts) from None
+        except protocol.Malformed as error:
+            raise Verdict(words.CRASHED, f"the process sent no proper answer: {error}") from None
+        finally:
+            self.report.seconds[name] = (
+                self.report.seconds.get(name, 0.0) + time.monotonic() - started
+            )
+
+    @staticmethod
+    def _death(facts: dict) -> Verdict:
+        if facts.get("out_of_memory"):
+            return Verdict(
+                words.OUT_OF_MEMORY, "the processes used more host memory than the limit"
+            )
+        return Verdict(words.CRASHED, describe_end(facts))
+
+    def new_seed(self) -> int:
+        """A secret seed; the candidate's process gets it with the challenge and not before."""
+        return self.seeds.getrandbits(62)
+
+    # -- challenges ------------------------------------------------------------------------------------------------
+
+    def ask(self, message: dict) -> dict:
+        """One message to the candidate's process; raises Verdict or Declined for what the candidate did wrong."""
+        assert self.session is not None
+        reply = self.session.ask(message, self.deadline)
+        if reply.get("ok") is True:
+            return reply
+        raise self._failure(reply)
+
+    def challenge(
+        self, case: dict, reuse: bool = False, suppress: bool = False, note: bool = True
+    ) -> Answer:
+        """Call the candidate on a case with a fresh seed."""
+        seed = self.new_seed()
+        message = {
+            "op": "call",
+            "task": self.contract.name,
+            "case": case["case"],
+            "seed": seed,
+            "draws": self.contract.draws,
+            "reuse": reuse,
+            "suppress": suppress,
+            "after": case["kind"] == "small" or case["may_mutate"],
+        }
+        reply = self.ask(message)
+        outputs = reply.get("outputs")
+        if not isinstance(outputs, list) or len(outputs) != self.contract.draws:
+            raise Verdict(words.CRASHED, "the process sent no outputs")
+        observed = read_observed(case["case"], reply.get("largest"), reply.get("observed"))
+        if note and observed.largest:
+            self.observed.append(observed)
+        return Answer(
+            case, seed, outputs, reply.get("after"), observed, _seconds(reply.get("seconds"))
+        )
+
+    def compare(self, answer: Answer) -> dict:
+        """The referee's judgement of an answer, while it is the last one in the shared file."""
+        assert self.session is not None
+        message = {
+            "op": "compare",
+            "task": self.contract.name,
+            "case": answer.case["case"],
+            "seed": answer.seed,
+            "outputs": answer.outputs,
+            "after": answer.after,
+            "size": self.session.file.size,
+        }
+        found = self.referee.ask(message, 600.0, [self.session.file.descriptor])
+        self._decline_inexact(found, answer)
+        return found
+
+    def _decline_inexact(self, found: dict, answer: Answer) -> None:
+        """The interpreter computes bfloat16 and fp8 wrong: then wrong values are not the candidate's fault."""
+        wrong = found["verdict"] in (words.WRONG_VALUES, words.NON_FINITE)
+        inexact = INEXACT in answer.observed.events or (
+            self.source and self.source.inexact_in_interpreter
+        )
+        if self.device.kind == "cpu" and wrong and inexact:
+            raise Declined(
+                "needs a GPU: it computes in bfloat16 or fp8, which the interpreter gets wrong"
+            )
+
+    def _failure(self, reply: dict) -> Exception:
+        error = reply.get("error")
+        error = error if isinstance(error, dict) else {}
+        events = (
+            reply.get("observed", {}).get("events", {})
+            if isinstance(reply.get("observed"), dict)
+            else {}
+        )
+        if isinstance(events, dict) and "torch.compile" in events:
+            return Verdict(
+                words.FORBIDDEN, "torch.compile was called: its kernels are not the candidate's"
+            )
+        return self._by_kind(error)
+
+    def _by_kind(self, error: dict) -> Exception:
+        kind, text = error.get("kind"), f"{error.get('type')}: {error.get('message')}"[:2000]
+        if kind == "answer":
+            return Verdict(words.WRONG_SHAPE, text[:500])
+        if kind != "exception":
+            return Verdict(
+                words.CRASHED, f"the judging code in the candidate's process failed: {text}"
+            )
+        if error.get("memory") is True:
+            return Verdict(words.OUT_OF_MEMORY, text)
+        if self.device.kind == "cpu" and NEEDS_GPU.search(text):
+            return Declined(f"needs a GPU: {text[:300]}")
+        self.report.add("traceback", str(error.get("trace"))[:4000], self.current)
+        verdict = words.LOAD_ERROR if self.current == "load" else words.CALL_ERROR
+        return Verdict(verdict, text)
+
+    # -- results ---------------------------------------------------------------------------------------------------
+
+    def result(self, case: dict) -> CaseResult:
+        """The row of a case in the report."""
+        return next(row for row in self.report.cases if row.case == case["case"])
+
+
+def _seconds(value: Any) -> float:
+    return float(value) if isinstance(value, float | int) and 0 <= value < 1e6 else 0.0
+
+
+def case_row(facts: dict) -> CaseResult:
+    """An empty row for a case."""
+    names = ("case", "kind", "shape", "dtype", "family", "flops", "bytes")
+    row = CaseResult(**{name: facts[name] for name in names})
+    if not facts["judgeable"]:
+        row.state = "not-judgeable"
+    return row
+
+
+def unusable(reason: object) -> JudgeFailure:
+    """Our own failure, from whatever a trusted process said."""
+    return JudgeFailure(str(reason))

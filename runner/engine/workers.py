@@ -1,0 +1,253 @@
+"""The supervisor's handles on the processes that it starts: referee, nursery, and one candidate at a time per session."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from runner.engine import protocol
+from runner.engine.model import DeviceSpec, JudgeFailure, Options
+from runner.engine.protocol import Channel
+
+START_SECONDS = 180.0  # importing torch takes 1-5 s; a host under load takes its time
+TRUSTED_MESSAGE = 64 << 20
+ROOT = Path(__file__).resolve().parents[2]
+PASSED_ON = (
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "CUDA_HOME",
+    "TRITON_PTXAS_PATH",
+    "TRITON_LIBCUDA_PATH",
+)
+
+
+def environment(device: DeviceSpec) -> dict[str, str]:
+    """A clean environment for our own processes: nothing of the caller's but where its libraries are."""
+    found = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    found |= {
+        "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/cuda/bin",
+        "HOME": "/tmp",  # noqa: S108 - nothing is read from it
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "OPENBLAS_NUM_THREADS": "1",  # its threads would start at import, before the fork
+        "OMP_NUM_THREADS": str(max(1, min(4, (os.cpu_count() or 2) // 2))),
+    }
+    if device.kind == "cuda":
+        found |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": str(device.index)}
+        found |= {
+            "PYTORCH_NVML_BASED_CUDA_CHECK": "1"
+        }  # is_available() must not start CUDA before a fork
+    else:
+        found |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+    return found
+
+
+class Worker:
+    """A long-lived process of ours that answers requests one at a time, from any thread."""
+
+    def __init__(self, module: str, device: DeviceSpec, *arguments: str) -> None:
+        ours, theirs = socket.socketpair()
+        log, log_end = os.pipe()
+        command = [sys.executable, "-P", "-m", module, str(theirs.fileno()), *arguments]
+        self.name = module.rpartition(".")[2]
+        self._process = subprocess.Popen(
+            command,
+            env=environment(device),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=log_end,
+            stderr=log_end,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+        theirs.close()
+        os.close(log_end)
+        self._lock = threading.Lock()
+        self.channel = Channel(ours, log)
+
+    def hello(self) -> dict:
+        """Wait until it serves."""
+        return self._guarded(
+            lambda: self.channel.wait(time.monotonic() + START_SECONDS, TRUSTED_MESSAGE)
+        )
+
+    def ask(self, message: dict, seconds: float = 120.0, descriptors: Sequence[int] = ()) -> dict:
+        """One request; JudgeFailure when it fails, dies or is late, and then it is of no more use."""
+        with self._lock:
+            return self._guarded(
+                lambda: self.channel.ask(message, seconds, descriptors, TRUSTED_MESSAGE)
+            )
+
+    @contextlib.contextmanager
+    def reserved(self) -> Any:
+        """Several exchanges without another thread's in between."""
+        with self._lock:
+            yield self.channel
+
+    def _guarded(self, exchange: Any) -> dict:
+        try:
+            reply: dict = exchange()
+        except (protocol.Closed, protocol.Overdue, protocol.Malformed) as error:
+            self.stop()
+            what = f"{type(error).__name__.lower()} {error}".strip()
+            raise JudgeFailure(
+                f"the {self.name} failed ({what}): {self.channel.log_tail()[-2000:]}"
+            ) from error
+        if not reply.get("ok"):
+            raise JudgeFailure(f"the {self.name} failed: {reply.get('reason')}")
+        return reply
+
+    @property
+    def alive(self) -> bool:
+        """Is the process still there?"""
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """Let it end by itself (the nursery kills its children), then make sure."""
+        with contextlib.suppress(OSError):
+            self.channel.sock.shutdown(socket.SHUT_RDWR)
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def close(self) -> None:
+        """Stop it and close the channel."""
+        self.stop()
+        self.channel.close()
+
+
+class SharedFile:
+    """Memory that a candidate writes and the referee reads: of a fixed size that neither can change."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.descriptor = os.memfd_create("answers", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, size)
+        fcntl.fcntl(
+            self.descriptor,
+            fcntl.F_ADD_SEALS,
+            fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL,
+        )
+
+    def close(self) -> None:
+        """Give the memory back."""
+        os.close(self.descriptor)
+
+
+class Ended(Exception):  # noqa: N818 - an event
+    """The candidate's process is gone: `facts` of the nursery say how."""
+
+    def __init__(self, facts: dict) -> None:
+        super().__init__()
+        self.facts = facts
+
+
+class Session:
+    """One candidate's process, from fork to kill."""
+
+    def __init__(
+        self, nursery: Worker, device: DeviceSpec, options: Options, without: Sequence[str] = ()
+    ) -> None:
+        self._nursery = nursery
+        self.file = SharedFile(options.limits.answer)
+        self.facts: dict | None = None
+        ours, theirs = socket.socketpair()
+        log, log_end = os.pipe()
+        try:
+            message = fork_message(device, options, without)
+            reply = nursery.ask(message, 60.0, [theirs.fileno(), log_end, self.file.descriptor])
+        except JudgeFailure:
+            self.file.close()
+            ours.close()
+            os.close(log)
+            raise
+        finally:
+            theirs.close()
+            os.close(log_end)
+        self.pid, self.walls = reply["pid"], reply["walls"]
+        self.channel = Channel(ours, log, options.limits.log)
+
+    def start(self, seconds: float = 60.0) -> None:
+        """Wait until the walls are up; JudgeFailure when they don't go up."""
+        try:
+            hello = self.channel.wait(time.monotonic() + seconds)
+        except (protocol.Closed, protocol.Overdue, protocol.Malformed) as error:
+            raise JudgeFailure(
+                f"a candidate's process did not start: {self.channel.log_tail()[-2000:]}"
+            ) from error
+        if not hello.get("ok"):
+            raise JudgeFailure(f"a candidate's process did not start: {hello.get('reason')}")
+
+    def ask(self, message: dict, deadline: float) -> dict:
+        """A challenge and its answer; raises Overdue, Malformed, or Ended when the process died."""
+        try:
+            return self.channel.ask(message, max(0.0, deadline - time.monotonic()))
+        except protocol.Closed:
+            raise Ended(self.end()) from None
+
+    def end(self) -> dict:
+        """Kill whatever is left of it; how it ended."""
+        if self.facts is None:
+            self.facts = {
+                "status": None,
+                "died": False,
+                "out_of_memory": False,
+                "peak_memory": None,
+            }
+            self.facts = self._nursery.ask({"op": "end", "pid": self.pid}, 60.0)
+        return self.facts
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        try:
+            self.end()
+        finally:
+            self.channel.close()
+            self.file.close()
+
+
+def fork_message(device: DeviceSpec, options: Options, without: Sequence[str]) -> dict:
+    """What the nursery needs to fork a candidate."""
+    limits = options.limits
+    total = limits.load + limits.call + limits.check + limits.proof + limits.time
+    return {
+        "op": "fork",
+        "device": device.torch_name,
+        "answer_bytes": limits.answer,
+        "without": list(without),
+        "limits": {
+            "memory": limits.memory,
+            "processes": limits.processes,
+            "cpu_seconds": int(total * (os.cpu_count() or 1)),
+            "address_space": device.kind == "cpu",  # CUDA reserves far more addresses than memory
+        },
+    }
+
+
+def describe_end(facts: dict) -> str:
+    """How a process ended, in words."""
+    status = facts.get("status")
+    if not facts.get("died") or status is None:
+        return "the process closed its channel without an answer"
+    if status >= 0:
+        return f"the process ended itself with exit code {status} instead of answering"
+    with contextlib.suppress(ValueError):
+        return f"the process was killed by {signal.Signals(-status).name}"
+    return f"the process was killed by signal {-status}"
