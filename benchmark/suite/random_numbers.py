@@ -34,8 +34,10 @@ def sizes_and_device(make: Maker) -> Arguments:
     flops=per_element(10),  # a Philox round of ten steps makes four numbers
     draws=3,
     differences=(
-        "no generator is passed and no stream of numbers is asked for: a kernel can't reproduce "
+        "no stream of numbers is asked for, so `generator` stays None: a kernel can't reproduce "
         "torch's, so the law, the range and the independence of calls are judged",
+        "`out`, `layout`, `requires_grad` and `pin_memory` stay at their defaults: they are about "
+        "the tensor's home, not the numbers, and are lost on the way out of the candidate's process",
     ),
 )
 def rand(

@@ -72,6 +72,42 @@ def test_a_wrong_answer_is_rejected(task, mutant):
 
 
 @each_task
+def test_every_tensor_argument_counts(task):
+    case = max(task.small_cases, key=lambda case: (not case.options, sum(case.sizes.values())))
+    arguments = task.arguments(case, mutants.SEED, "cpu")
+    for tensor in mutants.tensors(arguments):
+        if not mutants.floating(tensor) or tensor is arguments.kwargs.get("out"):
+            continue
+
+        def other(leaf, chosen=tensor):
+            return leaf * 1.5 + 1 if leaf is chosen else leaf
+
+        answer = mutants.honest(task, mutants.map_tree(arguments, other))
+        assert mutants.rejected(task, case, arguments, answer), "an argument is of no consequence"
+
+
+def left_at_default(task) -> set[str]:
+    """Optional parameters that no small case moves away from their defaults."""
+    parameters = inspect.signature(task.function).parameters
+    left = {name for name, p in parameters.items() if p.default is not inspect.Parameter.empty}
+    for case in task.small_cases:
+        arguments = task.arguments(case, 0, "cpu")
+        bound = inspect.signature(task.function).bind(*arguments.args, **arguments.kwargs)
+        left -= {
+            name
+            for name, value in bound.arguments.items()
+            if isinstance(value, torch.Tensor) or value != parameters[name].default
+        }
+    return left
+
+
+@each_task
+def test_every_parameter_is_asked_for_or_its_absence_explained(task):
+    explained = " ".join(task.differences)
+    assert {name for name in left_at_default(task) if f"`{name}`" not in explained} == set()
+
+
+@each_task
 def test_the_signature_is_the_published_one(task):
     wanted = ast.parse(f"def {task.signature}: ...").body[0].args
     given = inspect.signature(task.function).parameters
