@@ -5,21 +5,19 @@ the environment here and not from Django's settings: `gpu.<slug>` carries jobs t
 GPU product, `site` carries what the boards found back to the database.
 """
 
-import logging
-import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from celery import Celery
-from celery.signals import setup_logging, worker_process_init
+from celery.signals import beat_embedded_init, setup_logging, worker_process_init
 
 from kbx_site import env
 from kbx_site.logs import configure
 
 BASE_DIR = Path(__file__).resolve().parents[1]
 SITE_QUEUE = "site"
-EMBEDDED_BROKER = "filesystem://"
+EMBEDDED_BROKER = "filesystem://localhost//"
 # A job's own limits are the judge's (minutes). This is the last resort against a judge that hangs.
 HARD_LIMIT_SECONDS = 1800
 # Redis hands a message out again when it was not acknowledged in this time: must exceed the limit.
@@ -116,12 +114,12 @@ def on_setup_logging(**_: Any) -> None:
 
 
 @worker_process_init.connect
+@beat_embedded_init.connect
 def die_with_the_worker(**_: Any) -> None:
-    """A pool process whose worker was killed must not go on using the board.
+    """A process whose worker was killed must not go on: another one takes its place.
 
-    Its message is given to somebody else, who would then measure beside it.
+    A pool process would use the board beside its successor, a clock would tick twice.
     """
     from runner.processes import die_with_parent
 
     die_with_parent()
-    logging.getLogger("kbx").debug("pool process %s is up", os.getpid())

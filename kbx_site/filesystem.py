@@ -16,7 +16,9 @@ from kombu.utils.json import dumps
 
 
 class Channel(filesystem.Channel):
-    def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:
+    def _put(  # type: ignore[override]  # kombu's own two signatures differ
+        self, queue: str, payload: Any, **kwargs: Any
+    ) -> None:
         # Nanoseconds of the wall clock keep the order of sending across reboots and bursts.
         name = f"{time.time_ns():020d}_{uuid.uuid4()}.{queue}.msg"
         folder = Path(self.data_folder_out)

@@ -23,6 +23,7 @@ def settings() -> dict[str, Any]:
             # Celery's own lines say "Task received / succeeded" for every heartbeat.
             "celery.worker.strategy": {"level": "WARNING"},
             "celery.app.trace": {"level": "WARNING"},
+            "celery.beat": {"level": "WARNING"},
         },
     }
 

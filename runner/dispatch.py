@@ -9,15 +9,16 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max, Min, Q
+from django.db.models import Exists, Max, Min, OuterRef, Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from benchmark import vocabulary
-from benchmark.models import Candidate, Gpu
+from benchmark.models import Candidate, Gpu, Run
 from kbx_site.celery import app
 from runner.models import Device, Job
 
@@ -55,6 +56,24 @@ def enqueue(candidates: Iterable[Candidate], gpus: Iterable[Gpu]) -> int:
     for gpu in boards:
         transaction.on_commit(partial(fill, gpu))
     return len(jobs)
+
+
+@transaction.atomic
+def enqueue_missing(gpu: Gpu) -> int:
+    """Make jobs for what this GPU has not judged: new to it, lost, or stale since the task changed.
+
+    Candidates that it declined stay declined. Returns how many jobs were asked for.
+    """
+    judged = Run.objects.measured().comparable().filter(gpu=gpu, candidate=OuterRef("pk"))
+    settled = [*vocabulary.OPEN_JOB_STATES, vocabulary.DECLINED]
+    pending = Job.objects.filter(gpu=gpu, candidate=OuterRef("pk"), state__in=settled)
+    candidates = Candidate.objects.filter(
+        ~Exists(judged),
+        ~Exists(pending),
+        submission__withdrawn_at__isnull=True,
+        task__retired_at__isnull=True,
+    )
+    return enqueue(candidates.select_related("task").order_by("id"), [gpu])
 
 
 def fill(gpu: Gpu) -> int:
@@ -96,7 +115,7 @@ def next_in_line(gpu: Gpu, room: int) -> list[Job]:
     return chosen
 
 
-def _turns(gpu: Gpu, submissions: object) -> list[int]:
+def _turns(gpu: Gpu, submissions: Any) -> list[int]:
     """Submissions with waiting jobs: the one served longest ago first, then the oldest."""
     served = (
         Job.objects.filter(gpu=gpu, candidate__submission__in=submissions)

@@ -94,8 +94,10 @@ class Seat:
 
     @property
     def device(self) -> Any:
+        from runner.engine import find_devices
+
         if self.spec is None:
-            self.spec = find_device(env.text("KBX_DEVICE", "cpu"))
+            self.spec = find_devices(env.text("KBX_DEVICE", "cpu"))[0]
         return self.spec
 
     def sit(self) -> Any:
@@ -114,16 +116,6 @@ class Seat:
 
 
 seat = Seat()
-
-
-def find_device(name: str) -> Any:
-    """The board called "cpu" or "cuda:N" on this host; ValueError when there is none."""
-    from runner.engine import discover_devices
-
-    for spec in discover_devices():
-        if name in ("cpu", f"cuda:{spec.index}") and spec.kind == name.partition(":")[0]:
-            return spec
-    raise ValueError(f"KBX_DEVICE={name}: no such board on this host; see `kbx worker --list`")
 
 
 def describe(spec: Any) -> dict[str, str]:

@@ -42,6 +42,15 @@ class JobQuerySet(models.QuerySet["Job"]):
         """In the broker or on a board."""
         return self.open().filter(sent_at__isnull=False)
 
+    def newest(self) -> "JobQuerySet":
+        """The last job of each candidate on each GPU: earlier ones were asked again."""
+        later = Job.objects.filter(
+            candidate=models.OuterRef("candidate"),
+            gpu=models.OuterRef("gpu"),
+            pk__gt=models.OuterRef("pk"),
+        )
+        return self.filter(~models.Exists(later))
+
     def overdue(self, now: datetime) -> "JobQuerySet":
         """Sent, and nothing was heard within the lease."""
         return self.sent().filter(lease_expires_at__lt=now)

@@ -4,9 +4,10 @@ Uploads have been read by `runner.intake` into candidates and refusals by then; 
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -15,11 +16,8 @@ from django.utils.text import slugify
 from benchmark import vocabulary
 from benchmark.models import Board, Candidate, Gpu, Method, Source, Submission, Task
 from runner import dispatch
+from runner.intake import Found, Intake, KnownTasks, TaskName
 from runner.models import Job
-
-if TYPE_CHECKING:
-    from runner.intake import Candidate as Found
-    from runner.intake import Intake
 
 logger = logging.getLogger("kbx.submitting")
 
@@ -40,11 +38,26 @@ class SubmissionRefused(Exception):  # noqa: N818  an answer, no error of ours
 class Plan:
     """What `accept` would do with an upload. `known` are there already with the same source."""
 
-    new: "tuple[Found, ...]"
-    known: "tuple[Found, ...]"
-    clashing: "tuple[Found, ...]"
+    new: tuple[Found, ...]
+    known: tuple[Found, ...]
+    clashing: tuple[Found, ...]
     adds_to: Submission | None
     jobs: dict[str, int] = field(default_factory=dict)  # by GPU slug
+
+
+def known_tasks() -> KnownTasks:
+    """The tasks that candidates can be for now, as intake looks them up."""
+    rows = list(Task.objects.current())
+    return KnownTasks(
+        names={
+            row.slug: TaskName(
+                row.slug, vocabulary.CATEGORY_BY_SLUG[row.category].name, tuple(row.aliases)
+            )
+            for row in rows
+        },
+        aliases={alias: row.slug for row in rows for alias in row.aliases},
+        descriptions={row.slug: row.description for row in rows},
+    )
 
 
 def method_named(name: str, kind: str = "model") -> Method:
@@ -60,7 +73,7 @@ def method_named(name: str, kind: str = "model") -> Method:
 
 
 def plan(
-    intake: "Intake", method: Method | None, label: str, gpus: Sequence[Gpu] | None = None
+    intake: Intake, method: Method | None, label: str, gpus: Sequence[Gpu] | None = None
 ) -> Plan:
     """Sort an upload's candidates into new, known and clashing ones. Writes nothing."""
     submission = Submission.objects.filter(method=method, label=label).first() if method else None
@@ -80,7 +93,7 @@ def plan(
 def accept(
     method: Method,
     label: str,
-    intake: "Intake",
+    intake: Intake,
     user: Any = None,
     visibility: str = vocabulary.PUBLIC,
     *,
@@ -132,11 +145,15 @@ def judge_again(submissions: Iterable[Submission]) -> int:
 
 def progress(submission: Submission) -> dict[str, int]:
     """How many jobs of the submission stand in each state; every state is named."""
-    states = Job.objects.filter(candidate__submission=submission).order_by()
-    counts = dict.fromkeys(vocabulary.JOB_STATES, 0)
-    for state in states.values_list("state", flat=True):
-        counts[state] += 1
-    return counts
+    jobs = Job.objects.filter(candidate__submission=submission).order_by()
+    counts = Counter(jobs.values_list("state", flat=True))
+    return {state: counts[state] for state in vocabulary.JOB_STATES}
+
+
+def verdicts(submission: Submission) -> dict[str, int]:
+    """How many of the submission's finished jobs ended in each verdict."""
+    jobs = Job.objects.filter(candidate__submission=submission, run__isnull=False).order_by()
+    return dict(Counter(jobs.values_list("run__verdict", flat=True)))
 
 
 def _clean_label(label: str) -> str:
@@ -150,7 +167,7 @@ def _author(user: Any) -> Any:
     return user if user is not None and user.is_authenticated else None
 
 
-def _first_refusal(intake: "Intake") -> str:
+def _first_refusal(intake: Intake) -> str:
     if not intake.refusals:
         return "upload at least one Triton source named like a task"
     refusal = intake.refusals[0]
@@ -196,7 +213,7 @@ def _refuse_clashes(sorted_out: Plan) -> None:
     )
 
 
-def _store(submission: Submission, found: "Iterable[Found]") -> list[Candidate]:
+def _store(submission: Submission, found: Iterable[Found]) -> list[Candidate]:
     """Sources once by SHA-256, candidates once each; their tasks are loaded."""
     entries = list(found)
     tasks = Task.objects.current().in_bulk({entry.task for entry in entries}, field_name="slug")
@@ -224,14 +241,18 @@ def _store(submission: Submission, found: "Iterable[Found]") -> list[Candidate]:
     )
 
 
-def _notes(intake: "Intake") -> list[dict[str, str]]:
-    return [
-        {"place": refusal.place, "reason": refusal.reason, "remedy": refusal.remedy}
-        for refusal in intake.refusals
+def _notes(intake: Intake) -> list[dict[str, str]]:
+    """Refusals, and what intake changed about a candidate: shown on the submission's page."""
+    refused = [refusal.to_json() for refusal in intake.refusals]
+    remarks = [
+        {"place": found.place, "reason": note, "remedy": ""}
+        for found in intake.candidates
+        for note in found.notes
     ]
+    return refused + remarks
 
 
-def _count_jobs(found: "Sequence[Found]", gpus: Sequence[Gpu] | None) -> dict[str, int]:
+def _count_jobs(found: Sequence[Found], gpus: Sequence[Gpu] | None) -> dict[str, int]:
     boards = Gpu.objects.judging() if gpus is None else gpus
     interpretable = set(
         Task.objects.filter(interpretable=True, slug__in={entry.task for entry in found})

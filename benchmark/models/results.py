@@ -50,7 +50,7 @@ class RunQuerySet(models.QuerySet["Run"]):
             Q(audit_verdict=vocabulary.CLEAN) | Q(audit_verdict__isnull=True, is_suspect=False)
         )
 
-    def latest(self) -> "RunQuerySet":
+    def latest(self) -> "RunQuerySet":  # type: ignore[override]  # the word of the contract
         """The newest run of each candidate on each GPU within this queryset."""
         newer = (
             self.model.objects.filter(
@@ -238,9 +238,10 @@ class Board(models.Model):
     @classmethod
     def bump(cls) -> None:
         """Say that results changed. Called inside the transaction that changes them."""
-        if not cls.objects.filter(pk=cls.ROW).update(generation=F("generation") + 1):
-            cls.objects.bulk_create([cls(pk=cls.ROW, generation=0)], ignore_conflicts=True)
-            cls.objects.filter(pk=cls.ROW).update(generation=F("generation") + 1)
+        row = Board.objects.filter(pk=cls.ROW)
+        if not row.update(generation=F("generation") + 1):
+            Board.objects.bulk_create([Board(pk=cls.ROW, generation=0)], ignore_conflicts=True)
+            row.update(generation=F("generation") + 1)
 
     @classmethod
     def current(cls) -> int:

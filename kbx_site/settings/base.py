@@ -6,6 +6,7 @@ import dj_database_url
 import plotly
 
 from kbx_site import env, logs
+from runner.intake.limits import MAX_UPLOAD_BYTES
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 STATE_DIR = Path(env.text("KBX_STATE_DIR", str(BASE_DIR / "var")))
@@ -141,9 +142,8 @@ REST_FRAMEWORK = {
 
 # Strangers may submit only where a site says so; the one-machine settings do.
 KBX_OPEN_SUBMISSIONS = False
-KBX_MAX_UPLOAD_BYTES = 32 * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
-FILE_UPLOAD_MAX_MEMORY_SIZE = KBX_MAX_UPLOAD_BYTES  # parsed in memory, never stored as a file
+FILE_UPLOAD_MAX_MEMORY_SIZE = MAX_UPLOAD_BYTES  # parsed in memory, never stored as a file
 
 # How jobs travel: runner.dispatch. Seconds and counts; the tests shorten them.
 KBX_DISPATCH_WINDOW = env.integer("KBX_DISPATCH_WINDOW", 4)

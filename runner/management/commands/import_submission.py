@@ -7,8 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark import vocabulary
-from benchmark.models import Gpu, Task
+from benchmark.models import Gpu
 from runner import submitting
+from runner.intake import read_paths
 
 
 class Command(BaseCommand):
@@ -27,12 +28,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from runner.intake import read_paths
-
         path: Path = options["path"]
         if not path.exists():
             raise CommandError(f"{path}: no such file or folder")
-        intake = read_paths([path], known_names())
+        intake = read_paths([path], submitting.known_tasks())
         for refusal in intake.refusals:
             self.stderr.write(f"{refusal.place}: {refusal.reason}; {refusal.remedy}")
         try:
@@ -43,15 +42,6 @@ class Command(BaseCommand):
         except submitting.SubmissionRefused as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{submission.uuid} {len(intake.candidates)} candidates")
-
-
-def known_names() -> dict[str, str]:
-    """Names and aliases of the current tasks, each with the task's name."""
-    names: dict[str, str] = {}
-    for slug, aliases in Task.objects.current().values_list("slug", "aliases"):
-        names.update(dict.fromkeys(aliases, slug))
-        names[slug] = slug
-    return names
 
 
 def boards(slugs: list[str] | None) -> list[Gpu] | None:

@@ -1,0 +1,6 @@
+"""`python -m runner` is `kbx`."""
+
+from runner.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Jobs and boards, to look at; and the actions on submissions that send work to boards."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from benchmark.admin import ReadOnly, SubmissionAdmin
+from benchmark.models import Submission
+from runner import dispatch, submitting
+from runner.models import Device, Job
+
+
+@admin.register(Device)
+class DeviceAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ("gpu", "host", "serial", "last_seen_at")
+    list_filter = ("gpu", "last_seen_at")
+    list_select_related = ("gpu",)
+    search_fields = ("host", "serial")
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = (
+        "uuid", "task", "submission", "gpu", "state", "attempt", "stage", "created_at", "ended_at",
+    )  # fmt: skip
+    list_filter = ("state", "gpu", "attempt", "created_at")
+    list_select_related = ("candidate__task", "candidate__submission__method", "gpu")
+    search_fields = ("uuid", "candidate__task__slug", "candidate__submission__label", "reason")
+    date_hierarchy = "created_at"
+    show_full_result_count = False
+    actions = ("cancel",)
+
+    @admin.display(ordering="candidate__task__slug")
+    def task(self, job: Job) -> str:
+        return job.candidate.task.slug
+
+    @admin.display(ordering="candidate__submission")
+    def submission(self, job: Job) -> str:
+        return str(job.candidate.submission)
+
+    @admin.action(description="Cancel the selected open jobs")
+    def cancel(self, request: HttpRequest, jobs: QuerySet[Job]) -> None:
+        if not request.user.has_perm("runner.change_job"):
+            self.message_user(request, "You may not change jobs.", messages.ERROR)
+            return
+        self.message_user(request, f"{dispatch.cancel(jobs)} jobs cancelled.")
+
+
+@admin.action(description="Judge the selected submissions again", permissions=["change"])
+def judge_again(modeladmin: Any, request: HttpRequest, submissions: QuerySet[Submission]) -> None:
+    asked = submitting.judge_again(submissions.filter(withdrawn_at__isnull=True))
+    modeladmin.message_user(request, f"{asked} judgements asked for.")
+
+
+@admin.action(description="Withdraw the selected submissions", permissions=["change"])
+def withdraw(modeladmin: Any, request: HttpRequest, submissions: QuerySet[Submission]) -> None:
+    cancelled = sum(submitting.withdraw(submission) for submission in submissions)
+    modeladmin.message_user(request, f"Withdrawn; {cancelled} open jobs cancelled.")
+
+
+# The submissions' admin lives below, in `benchmark`, which knows nothing of jobs.
+SubmissionAdmin.actions = (judge_again, withdraw)  # type: ignore[misc]  # a class-wide list

@@ -1,0 +1,181 @@
+"""`kbx worker`: one judging process per board of this host, and on request the site's own worker.
+
+Each board gets a Celery worker with a pool of one process. The pool (rather than judging in the
+worker itself) keeps the worker answering its broker while a judgement takes minutes, and lets the
+hard time limit end a judge that hangs.
+"""
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from runner.processes import Child, stop_all, wait_all
+
+if TYPE_CHECKING:
+    from runner.engine import DeviceSpec
+
+logger = logging.getLogger("kbx.worker")
+
+ANNOUNCE_SECONDS = 15
+RESTART_SECONDS = 5  # between a worker's death and its successor: no tight loop over a broken host
+GRACE_SECONDS = 20
+# What only matters to many workers that talk to one another, which ours don't.
+QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A board and the name of the worker that serves it; the interpreter may have several."""
+
+    spec: "DeviceSpec"
+    name: str
+
+    @property
+    def device(self) -> str:
+        return "cpu" if self.spec.kind == "cpu" else f"cuda:{self.spec.index}"
+
+
+def seats(wanted: Sequence[str]) -> list[Seat]:
+    """The boards that the words mean ("cpu", "cuda:N", "all"); naming `cpu` twice seats two."""
+    from runner.engine import find_devices
+
+    specs = [spec for word in wanted for spec in find_devices(word)]
+    twice = [spec for spec, times in Counter(specs).items() if times > 1 and spec.kind != "cpu"]
+    if twice:
+        raise ValueError(f"cuda:{twice[0].index} is named twice: one process per board")
+    return [Seat(spec, f"{spec.gpu}-{at}") for at, spec in enumerate(specs)]
+
+
+def celery(name: str, queue: str, *options: str) -> list[str]:
+    """The command line of a Celery worker on one queue."""
+    return [
+        sys.executable, "-m", "celery", "-A", "kbx_site.celery", "worker",
+        "-Q", queue, "-n", f"{name}@%h", "-c", "1", "-l", "WARNING", *QUIET, *options,
+    ]  # fmt: skip
+
+
+def seat_worker(seat: Seat) -> Child:
+    """A worker for this board. It gets no Django: a host with boards has no database."""
+    environment = {
+        name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"
+    }
+    command = celery(seat.name, f"gpu.{seat.spec.gpu}", "-P", "prefork")
+    return Child(seat.name, command, environment | {"KBX_DEVICE": seat.device})
+
+
+def site_worker() -> Child:
+    """The worker that writes results down, with the clock of the sweeper in it.
+
+    One process without a pool: what it does is short, and SQLite has one writer anyway.
+    """
+    environment = {"DJANGO_SETTINGS_MODULE": "kbx_site.settings.development"} | dict(os.environ)
+    return Child("site", celery("site", "site", "-P", "solo", "-B"), environment)
+
+
+@dataclass
+class Crew:
+    """The workers, watched until somebody says stop."""
+
+    seats: Sequence[Seat]
+    children: list[Child]
+
+    def __post_init__(self) -> None:
+        self.stops = 0
+        self.stopped = threading.Event()
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """The first signal lets the judgements in hand end, the second gives them back."""
+        self.stops += 1
+        self.stopped.set()
+        if self.stops > 1:
+            for child in self.children:
+                child.signal(signal.SIGQUIT)
+
+    def watch(self) -> None:
+        """Announce the boards and replace workers that died, until stopped."""
+        announced = 0.0
+        while not self.stopped.wait(0.2):
+            if time.monotonic() - announced > ANNOUNCE_SECONDS or not announced:
+                announced = time.monotonic()
+                self.announce()
+            for child in self.children:
+                if not child.is_alive and not self.stopped.wait(RESTART_SECONDS):
+                    logger.error("worker %s died: started again", child.name)
+                    child.kill_group()
+                    child.start()
+
+    def announce(self) -> None:
+        from runner.judging import announce
+
+        for seat in self.seats:
+            try:
+                announce(seat.spec)
+            except Exception:  # the broker is away; the workers wait for it, and so do we
+                logger.warning("board %s not announced", seat.name, exc_info=True)
+
+    def end(self) -> None:
+        """Warm: wait for what is in hand. A second signal cuts that short."""
+        for child in self.children:
+            child.signal(signal.SIGTERM)
+        wait_all(self.children, None)
+        stop_all(self.children, GRACE_SECONDS)
+
+
+@click.command()
+@click.option(
+    "--devices",
+    default="all",
+    show_default=True,
+    help="comma-separated: cpu, cuda:N, all (every GPU); cpu,cpu starts two interpreters",
+)
+@click.option("--site-queue", is_flag=True, help="also write results down: needs the database")
+@click.option("--no-devices", is_flag=True, help="no board: with --site-queue, the site's host")
+@click.option("--list", "listing", is_flag=True, help="print this host's boards as JSON and end")
+def command(devices: str, site_queue: bool, no_devices: bool, listing: bool) -> None:
+    """Judge the jobs of a site (KBX_BROKER_URL) on this host's boards, until SIGTERM."""
+    if listing:
+        list_boards()
+        return
+    words = [] if no_devices else [word.strip() for word in devices.split(",")]
+    try:
+        places = seats(words)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--devices") from error
+    if not places and not site_queue:
+        raise click.UsageError("nothing to do: name --devices, or --site-queue")
+    work(places, site_queue)
+
+
+def list_boards() -> None:
+    from runner.engine import discover_devices
+
+    for spec in discover_devices():
+        click.echo(json.dumps(spec.to_json()))
+
+
+def work(places: Sequence[Seat], site_queue: bool) -> None:
+    from kbx_site.logs import configure
+
+    configure()
+    children = [seat_worker(seat) for seat in places]
+    if site_queue:
+        children.append(site_worker())
+    crew = Crew(places, children)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, crew.on_signal)
+    for child in children:
+        logger.info("worker %s started, pid=%d", child.name, child.process.pid)
+    crew.watch()
+    logger.info("ending: waiting for judgements in hand; a second signal gives them back")
+    crew.end()
