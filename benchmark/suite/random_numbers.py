@@ -37,7 +37,7 @@ def sizes_and_device(make: Maker) -> Arguments:
         "no stream of numbers is asked for, so `generator` stays None: a kernel can't reproduce "
         "torch's, so the law, the range and the independence of calls are judged",
         "`out`, `layout`, `requires_grad` and `pin_memory` stay at their defaults: they are about "
-        "the tensor's home, not the numbers, and are lost on the way out of the candidate's process",
+        "the tensor's home, not the numbers, and get lost on the way out of its process",
     ),
 )
 def rand(
