@@ -6,6 +6,7 @@ run or compiled.
 """
 
 import ast
+import functools
 import re
 import warnings
 from collections.abc import Collection, Iterator
@@ -89,18 +90,25 @@ def clean(text: str, entries: Collection[str]) -> Cleaned:
 
 
 def cut_tests(text: str) -> str:
-    """The text above the first line that begins with 100 `#`: below it are the author's own tests.
-    """
+    """The text above the first line that begins with 100 `#`; below it are an author's tests."""
     found = _SEPARATOR.search(text)
     return text[: found.start()] if found else text
 
 
+@functools.lru_cache(maxsize=16)  # cleaning asks several times about the same text
 def defined_names(source: str) -> tuple[str, ...] | None:
-    """What a source defines at its top level: functions, classes, assigned names; None if it does
-    not parse.
+    """What a source defines at its top level: functions, classes, assigned and imported names.
+
+    None if it does not parse, or is larger than a candidate may be.
     """
-    tree = _parsed(source)
-    return None if tree is None else tuple(_top_level(tree))
+    if len(source) > MAX_SOURCE_BYTES:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # strangers' escape sequences are no matter of ours
+            return tuple(_top_level(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _normalised(text: str) -> str:
@@ -110,7 +118,7 @@ def _normalised(text: str) -> str:
 
 def _extracted(text: str, entries: Collection[str]) -> tuple[str, tuple[str, ...]]:
     bare = cut_tests(text)
-    if _parsed(bare) is not None:
+    if defined_names(bare) is not None:
         return bare, ()
     answer = _without_thoughts(text)
     notes = ("thoughts were cut",) if answer != text else ()
@@ -199,11 +207,11 @@ def _without_prose(text: str, entries: Collection[str]) -> str:
     lines = text.split("\n")
     start = next((i for i, line in enumerate(lines) if _CODE_LINE.match(line)), 0)
     source = "\n".join(lines[start:])
-    if _parsed(source) is not None:
+    if defined_names(source) is not None:
         return source
     end = next((i for i in range(start + 1, len(lines)) if _is_prose(lines, i)), len(lines))
     head = "\n".join(lines[start:end]) + "\n"
-    if any(map(_CODE_LINE.match, lines[end:])) or _parsed(head) is None:
+    if any(map(_CODE_LINE.match, lines[end:])) or defined_names(head) is None:
         return source  # there is code after the prose, or the code is broken anyway: no guess
     return head
 
@@ -230,17 +238,6 @@ def _remarks(defined: tuple[str, ...] | None, entries: Collection[str]) -> Itera
     elif entries and not set(entries) & set(defined):
         names = ", ".join(sorted(entries))
         yield f"it defines none of {names}: the judge will call it a load-error"
-
-
-def _parsed(source: str) -> ast.Module | None:
-    if len(source) > MAX_SOURCE_BYTES:
-        return None  # refused for its size in the end; parsing it first would only cost time
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # strangers' escape sequences are no matter of ours
-            return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _top_level(tree: ast.Module) -> Iterator[str]:

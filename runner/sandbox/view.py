@@ -65,7 +65,8 @@ def shown(extra: Iterable[Path] = ()) -> dict[str, str]:
 
     A path that leads through a link is there under both names.
     """
-    wanted = [*_TOP_LEVEL, *_SYSTEM, *_python(), *_project(), *map(os.fspath, extra)]
+    wanted = [*_SYSTEM, *_libraries(), *_python(), *_project(), *map(os.fspath, extra)]
+    wanted += (path for path in _TOP_LEVEL if not os.path.islink(path))
     spellings = {name for path in wanted if os.path.exists(path) for name in _spellings(path)}
     return {path: os.path.realpath(path) for path in _outermost(spellings)}
 
@@ -101,6 +102,12 @@ def _python() -> list[str]:
     return [*(prefixes - set(_COVERED_PREFIXES)), *packages]
 
 
+def _libraries() -> list[str]:
+    """Where the loader of this host was told to look: a driver is not always among the system's."""
+    told = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    return [path for path in told if os.path.isabs(path) and os.path.normpath(path) != "/"]
+
+
 def _project() -> list[str]:
     root = Path(__file__).resolve().parents[2]
     return [os.fspath(root / name) for name in _PACKAGES]
@@ -115,8 +122,6 @@ def _nodes(devices: Iterable[Path]) -> dict[str, str]:
 
 def _spellings(path: str) -> set[str]:
     path, real = os.path.abspath(path), os.path.realpath(path)
-    if path in _TOP_LEVEL and os.path.islink(path):
-        return set()  # made anew as a link
     behind_link = any(os.path.islink(top) and path.startswith(f"{top}/") for top in _TOP_LEVEL)
     return {real} if behind_link else {path, real}
 
