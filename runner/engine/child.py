@@ -95,7 +95,7 @@ class Process:
             }
         except TooMuch as error:
             return {"ok": False, "error": {"kind": "answer", "message": str(error)[:MAX_MESSAGE]}}
-        except BaseException as error:  # anything: this process speaks only through its channel
+        except BaseException as error:  # noqa: BLE001 - anything: this process speaks only through its channel
             return {"ok": False, "error": {"kind": "harness", **describe(error)}}
 
     # -- load and call ---------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Process:
         try:
             with looks:
                 yield
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - whatever a stranger raises
             raise Failed(error) from None
         finally:
             if Unimportable in sys.meta_path:
@@ -208,7 +208,7 @@ def describe(error: BaseException) -> dict:
         lines = [line for line in _format_exception(error) if "runner/engine" not in line]
         text = "".join(lines)[-MAX_MESSAGE:]
         message = str(error)[:MAX_MESSAGE]
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - whatever a stranger raises
         text = message = ""
     return {"type": type(error).__name__[:100], "message": clean(message), "trace": clean(text)}
 
@@ -224,7 +224,7 @@ def is_memory(error: BaseException) -> bool:
         return True
     try:
         text = str(error).lower()
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - whatever a stranger raises
         return False
     return (
         "can't allocate memory" in text

@@ -131,7 +131,7 @@ def _scalar(value: object, kind: type) -> dict:
 def _class_name(kind: type) -> str:
     try:
         return _str(type.__dict__["__qualname__"].__get__(kind))[:MAX_TEXT]
-    except Exception:  # a hostile metaclass
+    except Exception:  # noqa: BLE001 - a hostile metaclass
         return "?"
 
 

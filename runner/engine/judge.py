@@ -44,7 +44,7 @@ class Judge:
     def __enter__(self) -> Self:
         try:
             self._start()
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - whatever a stranger raises
             self.close()
             raise
         return self
@@ -122,6 +122,12 @@ class Judge:
         }
 
     # -- judging ---------------------------------------------------------------------------------------------------
+
+    def tasks(self) -> list[dict]:
+        """Every task of the suite: name, category, aliases, description."""
+        assert self._referee is not None
+        found: list[dict] = self._referee.ask({"op": "tasks"}, 120.0)["tasks"]
+        return found
 
     def contract(self, task: str) -> Contract:
         """The task's facts; Declined for a task that this suite doesn't have."""

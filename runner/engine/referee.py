@@ -33,6 +33,7 @@ class Referee:
         self.sock = sock
         self.device = device
         self._operations: dict[str, Callable[[dict, list[int]], dict]] = {
+            "tasks": self.tasks,
             "describe": self.describe,
             "compare": self.compare,
             "operators": self.operators,
@@ -52,12 +53,25 @@ class Referee:
                     reply = self._operations[message["op"]](message, descriptors)
                 except protocol.Closed:
                     raise
-                except Exception:
+                except Exception:  # noqa: BLE001 - whatever a stranger raises
                     reply = {"ok": False, "reason": traceback.format_exc()[-4000:]}
                 finally:
                     for descriptor in descriptors:
                         os.close(descriptor)
                 protocol.send(self.sock, reply)
+
+    def tasks(self, _message: dict, _descriptors: list[int]) -> dict:
+        """What intake needs to know about every task."""
+        found = [
+            {
+                "name": task.name,
+                "category": task.category,
+                "aliases": list(task.aliases),
+                "description": task.description,
+            }
+            for task in suite.all_tasks()
+        ]
+        return {"ok": True, "tasks": found}
 
     def describe(self, message: dict, _descriptors: list[int]) -> dict:
         """The facts about a task that the supervisor needs; `task` is null for one that the suite doesn't have."""

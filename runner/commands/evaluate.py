@@ -1,0 +1,308 @@
+"""`kbx evaluate`: judge files, folders, JSONL or zip here and now."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from benchmark import vocabulary
+from runner.engine import (
+    JUDGE_VERSION,
+    Candidate,
+    Declined,
+    DeviceSpec,
+    Judge,
+    JudgeFailure,
+    Options,
+    find_devices,
+)
+from runner.intake import Found, Intake, KnownTasks, Refusal, TaskName, read_paths
+
+FAILED, UNUSABLE = 1, 2
+ATTEMPTS = 2  # our own failures are tried again once
+errors = Console(stderr=True)
+
+
+@dataclass
+class Outcome:
+    """What `--json` writes, as it grows."""
+
+    judge: dict = field(default_factory=dict)
+    environment: dict = field(default_factory=dict)
+    runs: list[dict] = field(default_factory=list)
+    declined: list[dict] = field(default_factory=list)
+    refused: list[dict] = field(default_factory=list)
+    failed: list[dict] = field(default_factory=list)
+
+    def sort(self) -> None:
+        """By task and round: threads finish in any order."""
+        for rows in (self.runs, self.declined, self.failed):
+            rows.sort(key=lambda row: (row["task"], row["round"], row.get("device", "")))
+
+
+def _stages(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    chosen = tuple(word.strip() for word in value.split(",") if word.strip())
+    unknown = [word for word in chosen if word not in vocabulary.STAGES]
+    if unknown or not chosen:
+        known = ", ".join(vocabulary.STAGES)
+        raise click.BadParameter(f"no stage is called {', '.join(unknown)!r}; there are {known}")
+    return chosen
+
+
+def _devices(_context: click.Context, _parameter: click.Parameter, value: str | None) -> list[Any]:
+    try:
+        if value is not None:
+            return find_devices(value)
+        try:
+            return find_devices("cuda:0")
+        except ValueError:
+            return find_devices("cpu")
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command()
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+    metavar="PATH...",
+)
+@click.option("--task", help="The task that the source is for, or the only one to judge.")
+@click.option(
+    "--device",
+    "devices",
+    callback=_devices,
+    help="cpu, cuda:N, or all boards. Default: the first board, without one the interpreter.",
+)
+@click.option(
+    "--stages",
+    callback=_stages,
+    default=",".join(vocabulary.STAGES),
+    show_default=True,
+    help="Only these stages, in their order.",
+)
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the report here.")
+@click.option("--jobs", type=click.IntRange(1, 64), help="Candidates in hand at once, per device.")
+@click.option(
+    "--trust-candidates",
+    is_flag=True,
+    help="Judge even where this host can't wall strangers' code in. Recorded in every run.",
+)
+def command(
+    paths: tuple[Path, ...],
+    task: str | None,
+    devices: list[DeviceSpec],
+    stages: tuple[str, ...],
+    json_path: Path | None,
+    jobs: int | None,
+    trust_candidates: bool,
+) -> None:
+    """Judge files, folders, JSONL or zip here and now: no site, no database, no broker.
+
+    Exit status 0 when everything was judged, whatever the verdicts; 2 for unusable arguments; 1
+    when the judge itself failed.
+    """
+    options = Options(stages=stages, trust_candidates=trust_candidates)
+    outcome = Outcome()
+    try:
+        with ExitStack() as stack:
+            judges = [stack.enter_context(Judge(device, options)) for device in devices]
+            outcome.judge = {
+                "version": JUDGE_VERSION,
+                "suite_digest": judges[0].environment["suite_digest"],
+            }
+            outcome.environment = judges[0].environment
+            intake = _read(paths, task, judges[0].tasks())
+            outcome.refused = [refusal.to_json() for refusal in intake.refusals]
+            _write(json_path, outcome)
+            if intake.candidates:
+                _judge_all(judges, intake.candidates, jobs or _default_jobs(), outcome, json_path)
+    except JudgeFailure as error:
+        errors.print(f"[bold red]The judge failed:[/] {error}", highlight=False)
+        raise SystemExit(FAILED) from error
+    _write(json_path, outcome)
+    _show(outcome)
+    raise SystemExit(_exit_status(outcome))
+
+
+def _default_jobs() -> int:
+    return max(1, min(8, (os.cpu_count() or 2) // 2))
+
+
+def _exit_status(outcome: Outcome) -> int:
+    if outcome.failed:
+        return FAILED
+    return 0 if outcome.runs or outcome.declined else UNUSABLE
+
+
+# -- what to judge ---------------------------------------------------------------------------------
+
+
+def _read(paths: tuple[Path, ...], task: str | None, tasks: list[dict]) -> Intake:
+    known = _known(tasks)
+    if task is None:
+        return read_paths(paths, known)
+    slug = known.aliases.get(task, task)
+    if slug not in known.names:
+        raise click.BadParameter(
+            f"the suite has no task {task!r}; see `kbx tasks`", param_hint="--task"
+        )
+    named = [path for path in paths if path.is_file() and path.suffix == ".py"]
+    others = [path for path in paths if path not in named]
+    found = read_paths(others, known) if others else Intake()
+    chosen = tuple(one for one in found.candidates if one.task == slug)
+    sources, refusals = _sources(named, slug)
+    return Intake((*sources, *chosen), (*refusals, *found.refusals))
+
+
+def _sources(paths: Iterable[Path], task: str) -> tuple[list[Found], list[Refusal]]:
+    """Python files whose task the command line names; several are rounds 0, 1, 2..."""
+    found: list[Found] = []
+    refusals: list[Refusal] = []
+    for path in paths:
+        try:
+            text = path.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            refusals.append(Refusal(str(path), str(error), "give a readable file of UTF-8 text"))
+        else:
+            found.append(Found(task, len(found), text, str(path)))
+    return found, refusals
+
+
+def _known(tasks: list[dict]) -> KnownTasks:
+    names = {
+        one["name"]: TaskName(one["name"], one["category"], tuple(one["aliases"])) for one in tasks
+    }
+    aliases = {alias: one["name"] for one in tasks for alias in one["aliases"]}
+    return KnownTasks(names, aliases, {one["name"]: one["description"] for one in tasks})
+
+
+# -- judging ---------------------------------------------------------------------------------------
+
+
+def _judge_all(
+    judges: list[Judge],
+    candidates: Iterable[Found],
+    jobs: int,
+    outcome: Outcome,
+    json_path: Path | None,
+) -> None:
+    """Share the candidates out among the devices: whichever is free takes the next."""
+    free: SimpleQueue[Judge] = SimpleQueue()
+    for judge in judges * jobs:
+        free.put(judge)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=errors,
+    )  # fmt: skip
+    with bar, ThreadPoolExecutor(len(judges) * jobs) as pool:
+        waiting: dict[Future[tuple[str, dict]], Found] = {}
+        row = bar.add_task("judging", total=None)
+        for found in candidates:
+            waiting[pool.submit(_judge_one, free, found)] = found
+        bar.update(row, total=len(waiting))
+        for done in as_completed(waiting):
+            kind, result = done.result()
+            getattr(outcome, kind).append(result)
+            outcome.sort()
+            _write(json_path, outcome)
+            bar.update(row, advance=1, description=f"judged {waiting[done].task}")
+
+
+def _judge_one(free: "SimpleQueue[Judge]", found: Found) -> tuple[str, dict]:
+    candidate = Candidate(found.task, found.source, found.round, found.place)
+    identity = {"task": found.task, "round": found.round, "source_sha256": candidate.sha256}
+    judge = free.get()
+    try:
+        return "runs", _with_notes(_attempt(judge, candidate), found)
+    except Declined as declined:
+        return "declined", {**identity, "reason": str(declined)}
+    except JudgeFailure as failure:
+        return "failed", {**identity, "reason": str(failure)}
+    finally:
+        free.put(judge)
+
+
+def _attempt(judge: Judge, candidate: Candidate) -> dict:
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return judge.judge(candidate).to_json()
+        except JudgeFailure as failure:
+            errors.print(f"[yellow]trying {candidate.task} again:[/] {failure}", highlight=False)
+    return judge.judge(candidate).to_json()
+
+
+def _with_notes(run: dict, found: Found) -> dict:
+    notes = [{"code": "intake", "message": note, "stage": "load"} for note in found.notes]
+    return {**run, "findings": [*notes, *run["findings"]], "place": found.place}
+
+
+# -- showing ---------------------------------------------------------------------------------------
+
+
+def _write(path: Path | None, outcome: Outcome) -> None:
+    """Replace the file at once, so that a reader never sees half of it."""
+    if path is None:
+        return
+    text = json.dumps(vars(outcome), indent=1, allow_nan=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text + "\n")
+    os.chmod(temporary, 0o644)
+    os.replace(temporary, path)
+
+
+def _show(outcome: Outcome) -> None:
+    table = Table(
+        title=f"{len(outcome.runs)} judged on {_device_name(outcome)}", title_justify="left"
+    )
+    for heading in ("task", "round", "verdict", "stage", "speedup", "seconds", "detail"):
+        table.add_column(heading, overflow="fold")
+    for run in outcome.runs:
+        table.add_row(*_row(run))
+    for row in outcome.declined:
+        table.add_row(row["task"], str(row["round"]), "[dim]declined[/]", "", "", "", row["reason"])
+    for row in outcome.failed:
+        table.add_row(
+            row["task"], str(row["round"]), "[red]we failed[/]", "", "", "", row["reason"]
+        )
+    Console().print(table)
+    for refusal in outcome.refused:
+        errors.print(
+            f"refused {refusal['place']}: {refusal['reason']}; {refusal['remedy']}", highlight=False
+        )
+
+
+def _device_name(outcome: Outcome) -> str:
+    return str(outcome.environment.get("device", {}).get("name", "no device"))
+
+
+def _row(run: dict) -> tuple[str, ...]:
+    colour = "green" if run["verdict"] == vocabulary.PASSED else "red"
+    speedup = ""
+    if run["speedup"] is not None:
+        speedup = f"{run['speedup']:.3f} [{run['speedup_low']:.3f}, {run['speedup_high']:.3f}]"
+    detail = " ".join(run["detail"].split())
+    return (
+        run["task"],
+        str(run["round"]),
+        f"[{colour}]{run['verdict']}[/]" + (" (suspect)" if run["suspect"] else ""),
+        run["stage"],
+        speedup.replace("[", r"\["),
+        f"{run['seconds']['total']:.1f}",
+        (detail if len(detail) < 160 else detail[:157] + "...").replace("[", r"\["),
+    )
