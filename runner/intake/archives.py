@@ -24,12 +24,18 @@ _BROKEN = (
     OverflowError,
 )
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENTRY = b"PK\x01\x02"  # what each entry of an archive's directory begins with
 _ENCRYPTED = 0x1
 _MIN_BOMB = limits.MIB  # below this size a high ratio is only a small file of zeros
 
 
 def members(name: str, data: bytes) -> Iterator[Text | Refusal]:
     """Each file of the archive `name`, or why it is not taken."""
+    count = data.count(_ENTRY)  # before the directory is read: 300,000 entries take seconds
+    if count > limits.MAX_ENTRIES:
+        most = f"pack at most {limits.MAX_ENTRIES:,}, or send one predictions.jsonl"
+        yield Refusal(name, f"{count:,} entries in the archive", most)
+        return
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             yield from _each(name, archive)
@@ -45,16 +51,8 @@ def is_noise(path: str) -> bool:
 
 
 def _each(name: str, archive: zipfile.ZipFile) -> Iterator[Text | Refusal]:
-    entries = archive.infolist()
-    if len(entries) > limits.MAX_ENTRIES:
-        yield Refusal(
-            name,
-            f"{len(entries):,} entries in the archive",
-            f"pack at most {limits.MAX_ENTRIES:,}, or send one predictions.jsonl",
-        )
-        return
     left = limits.MAX_UNPACKED_BYTES
-    for entry in entries:
+    for entry in archive.infolist():
         place = f"{name}: {shown(entry.filename)}"
         if entry.is_dir():
             continue

@@ -204,6 +204,8 @@ def _without_prose(text: str, entries: Collection[str]) -> str:
     """Code without fences: from its first line on, up to where sentences begin that no longer
     parse.
     """
+    if len(text) > MAX_SOURCE_BYTES:
+        return text  # refused for its size in the end
     lines = text.split("\n")
     start = next((i for i, line in enumerate(lines) if _CODE_LINE.match(line)), 0)
     source = "\n".join(lines[start:])

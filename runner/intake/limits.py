@@ -25,8 +25,8 @@ MAX_ROUND = 999
 MAX_ENTRIES = 3 * MAX_CANDIDATES
 """Entries of an archive, files of a folder: candidates, their folders, and some company."""
 
-MAX_UNPACKED_BYTES = 128 * MIB
-"""An archive unpacked, all entries together: source compresses to a quarter of its size."""
+MAX_UNPACKED_BYTES = 64 * MIB
+"""An archive unpacked, all entries together: three times what 2,000 common candidates are."""
 
 MAX_RATIO = 200
 """Unpacked to packed size of one entry: repetitive JSONL reaches 50, a bomb 1,000."""
