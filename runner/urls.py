@@ -1,4 +1,12 @@
-from django.urls import URLPattern
+from django.urls import path
+
+from runner import views
 
 app_name = "runner"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("submissions/new/", views.submit, name="submit"),
+    path("submissions/<uuid:uuid>/", views.submission, name="submission"),
+    path("submissions/<uuid:uuid>/withdraw/", views.withdraw, name="withdraw"),
+    path("jobs/<uuid:uuid>/", views.job, name="job"),
+    path("queue/", views.queue, name="queue"),
+]

@@ -1,0 +1,95 @@
+"""What every chart shares: neutralised labels, the table twin, colours, and a small layout.
+
+Plotly's own template adds 6 KB to a figure, so ours is a few keys; ink, grid and background follow
+the page's theme in static/js/charts.js.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+Figure = dict[str, Any]
+
+# Okabe and Ito's colour-blind-safe set, one colour a word; a pattern or a label stands beside each.
+COLOURS = {
+    "fast": "#0072b2",
+    "even": "#56b4e9",
+    "slow": "#e69f00",
+    "correct": "#009e73",
+    "wrong": "#d55e00",
+    "build": "#cc79a7",
+    "timeout": "#8c6d31",
+    "forbidden": "#7b4ea3",
+    "memory": "#a6761d",
+    "crash": "#a03c3c",
+    "impossible": "#5e3c99",
+    "unstable": "#b8a200",
+    "rejected": "#6b2d2d",
+    "suspect": "#9a9a9a",
+    "stale": "#b5b5b5",
+    "not attempted": "#d0d0d0",
+}
+ROW_HEIGHT = 26  # pixels a method, so that names stay readable with fifty of them
+FORMULA_START = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A chart's numbers: the same that the picture shows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def label(text: str) -> str:
+    """A name as plotly text: plotly renders a subset of HTML in labels, so it is escaped here."""
+    return escape(text, quote=False)
+
+
+def layout(rows: int, **more: Any) -> dict[str, Any]:
+    return {
+        "margin": {"l": 10, "r": 10, "t": 34, "b": 44},
+        "height": 90 + ROW_HEIGHT * max(rows, 3),
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"size": 12},
+        "hovermode": "closest",
+        **more,
+    }
+
+
+def csv_text(table: Table) -> str:
+    """RFC 4180 with a header; text that a spreadsheet would run as a formula is disarmed."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(table.columns)
+    writer.writerows([_csv_cell(value) for value in row] for row in table.rows)
+    return out.getvalue()
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(FORMULA_START):
+        return "'" + value
+    return "" if value is None else value
+
+
+def significant(value: float) -> float:
+    """Four significant digits: one more than shown, and short in JSON."""
+    return float(f"{value:.4g}")
+
+
+def log2_ticks(values: Sequence[float]) -> tuple[list[float], list[str]]:
+    """Powers of two that cover the ratios, at least 1/4x to 4x, for a plotly log axis."""
+    low, high = min([0.25, *values]), max([4.0, *values])
+    ticks, tick = [], 1.0
+    while tick > low:
+        tick /= 2
+    while tick < high * 1.001:
+        ticks.append(tick)
+        tick *= 2
+    step = 1 + len(ticks) // 10
+    kept = [tick for i, tick in enumerate(ticks) if (i - ticks.index(1.0)) % step == 0]
+    return kept, [f"{tick:g}x" if tick >= 1 else f"1/{1 / tick:g}x" for tick in kept]

@@ -1,0 +1,202 @@
+"""What boards, heat maps and distributions are built from: GPUs, tasks, methods and results."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet
+
+from benchmark import vocabulary
+from benchmark.models import Audit, Gpu, Method, Run, Submission, Task
+from leaderboard.figures import interval, verdict_word
+from leaderboard.filters import Choice
+from leaderboard.rows import (
+    COUNTED,
+    REJECTED,
+    STALE,
+    SUSPECT,
+    GpuRow,
+    MethodRow,
+    Result,
+    RunLine,
+    TaskRow,
+)
+
+IGNORED = object()  # an audit took the run out: our bug, or withdrawn
+
+AUDITED = {
+    vocabulary.CLEAN: COUNTED,
+    vocabulary.SUSPECT: SUSPECT,
+    vocabulary.CHEAT: REJECTED,
+    vocabulary.JUDGE_BUG: IGNORED,
+    vocabulary.WITHDRAWN: IGNORED,
+}
+
+RESULT_FIELDS = (
+    "id",
+    "gpu_id",
+    "candidate__submission__method_id",
+    "candidate__task_id",
+    "candidate__round",
+    "uuid",
+    "verdict",
+    "stage",
+    "speedup",
+    "speedup_low",
+    "speedup_high",
+    "is_suspect",
+    "task_digest",
+    "candidate__task__digest",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardData:
+    """Everything a choice's pages need. `results` by (method, task), restricted to `tasks`."""
+
+    choice: Choice
+    tasks: tuple[TaskRow, ...]
+    methods: tuple[MethodRow, ...]
+    results: dict[tuple[int, int], Result]
+
+
+def gpus() -> tuple[GpuRow, ...]:
+    """GPUs with listed results or in service, the default first: one that times, most results."""
+    tally = Run.objects.listed().order_by().values("gpu_id").annotate(runs=Count("id"))
+    counts = dict(tally.values_list("gpu_id", "runs"))
+    known = Gpu.objects.filter(Q(pk__in=list(counts)) | Q(is_judging=True))
+    rows = [
+        GpuRow(gpu.slug, gpu.name, gpu.architecture, gpu.can_time, counts.get(gpu.pk, 0))
+        for gpu in known
+    ]
+    return tuple(
+        sorted(rows, key=lambda gpu: (not gpu.runs, not gpu.can_time, -gpu.runs, gpu.name))
+    )
+
+
+def board_data(choice: Choice) -> BoardData:
+    tasks = tuple(task for task in _tasks() if _is_chosen(task, choice))
+    methods = tuple(_methods())
+    runs = Run.objects.listed().filter(
+        gpu__slug=choice.gpu.slug, origin=choice.lane, candidate__task__retired_at__isnull=True
+    )
+    if choice.round is not None:
+        runs = runs.filter(candidate__round=choice.round)
+    if choice.category:
+        runs = runs.filter(candidate__task__category=choice.category)
+    chosen = {task.id for task in tasks}
+    results = {
+        (result.method, result.task): result
+        for _, result in counting_results(runs, choice.gpu.can_time)
+        if result.task in chosen
+    }
+    return BoardData(choice, tasks, methods, results)
+
+
+def counting_results(runs: QuerySet[Run], can_time: bool = True) -> Iterable[tuple[int, Result]]:
+    """(GPU, result) in the order in which the later one of a method and task replaces the earlier:
+    by submission, then round, then age. Two queries."""
+    audits = audit_verdicts(runs)
+    ordered = runs.order_by(
+        "candidate__submission__created_at",
+        "candidate__submission_id",
+        "candidate__round",
+        "created_at",
+        "id",
+    )
+    for row in ordered.values_list(*RESULT_FIELDS).iterator(chunk_size=5000):
+        state = _state(row, audits)
+        if state is not IGNORED:
+            yield row[1], _result(row, state, can_time)
+
+
+def audit_verdicts(runs: QuerySet[Run]) -> dict[int, str]:
+    """The newest audit of each audited run: they are few, so they are read apart from the runs."""
+    rows = Audit.objects.filter(run__in=runs.order_by().values("pk"))
+    return dict(rows.order_by("created_at", "id").values_list("run_id", "verdict"))
+
+
+def latest_runs(limit: int) -> tuple[RunLine, ...]:
+    """The newest listed runs measured here, whatever their verdict."""
+    runs = (
+        Run.objects.listed()
+        .measured()
+        .select_related("candidate__task", "candidate__submission__method", "gpu")
+        .defer("log_tail", "environment", "kernels", "findings")
+        .order_by("-created_at", "-id")[:limit]
+    )
+    return tuple(run_line(run) for run in runs)
+
+
+def run_line(run: Run) -> RunLine:
+    speedup = interval(run.speedup, run.speedup_low, run.speedup_high)
+    if not run.gpu.can_time:
+        speedup = None
+    return RunLine(
+        uuid=run.uuid,
+        task=run.candidate.task.slug,
+        method=run.candidate.submission.method.name,
+        method_slug=run.candidate.submission.method.slug,
+        gpu=run.gpu.name,
+        verdict=run.verdict,
+        word=verdict_word(run.verdict, speedup.value if speedup else None),
+        speedup=speedup,
+        round=run.candidate.round,
+        created_at=run.created_at,
+    )
+
+
+def _tasks() -> Iterable[TaskRow]:
+    fields = ("id", "slug", "category", "difficulty", "dtypes", "interpretable")
+    for id, slug, category, difficulty, dtypes, interpretable in (
+        Task.objects.current().order_by("slug").values_list(*fields)
+    ):
+        yield TaskRow(id, slug, category, difficulty, tuple(dtypes), interpretable)
+
+
+def _methods() -> Iterable[MethodRow]:
+    listed = Submission.objects.listed().order_by().values("method_id")
+    for method in Method.objects.filter(pk__in=listed):
+        yield method_row(method)
+
+
+def method_row(method: Method) -> MethodRow:
+    return MethodRow(
+        method.pk,
+        method.slug,
+        method.name,
+        vocabulary.METHOD_KINDS[method.kind],
+        method.organisation,
+    )
+
+
+def _is_chosen(task: TaskRow, choice: Choice) -> bool:
+    return (
+        (not choice.category or task.category == choice.category)
+        and (not choice.dtype or choice.dtype in task.dtypes)
+        and (choice.difficulty is None or task.difficulty == choice.difficulty)
+        and (choice.gpu.can_time or task.interpretable)
+    )
+
+
+def _state(row: tuple, audits: dict[int, str]) -> object:
+    id, is_suspect, digest, current = row[0], row[11], row[12], row[13]
+    if digest != current:
+        return STALE
+    if id in audits:
+        return AUDITED[audits[id]]
+    return SUSPECT if is_suspect else COUNTED
+
+
+def _result(row: tuple, state: object, can_time: bool) -> Result:
+    uuid: UUID = row[5]
+    return Result(
+        method=row[2],
+        task=row[3],
+        round=row[4],
+        run=uuid,
+        verdict=row[6],
+        stage=row[7],
+        speedup=interval(row[8], row[9], row[10]) if can_time else None,
+        state=str(state),
+    )

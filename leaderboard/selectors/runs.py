@@ -1,0 +1,207 @@
+"""A run's page: one judgement with everything that was found."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from benchmark import vocabulary
+from benchmark.models import Measurement, Run, Submission
+from leaderboard.figures import Interval, interval, verdict_word
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementRow:
+    case: str
+    kind: str
+    shape: str
+    dtype: str
+    family: str
+    state: str
+    verdict: str
+    detail: str
+    error: float | None
+    reference_error: float | None
+    tolerance: float | None
+    unit: str
+    candidate_ms: float | None
+    reference_ms: float | None
+    candidate_interval: Interval | None
+    reference_interval: Interval | None
+    speedup: float | None
+    speedup_interval: Interval | None
+    tflops: float | None
+    gbytes: float | None
+    own_share: float | None
+    samples: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    verdict: str
+    meaning: str
+    reason: str
+    evidence: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    uuid: UUID
+    task: str
+    category: str
+    category_label: str
+    method: str
+    method_slug: str
+    submission: UUID
+    label: str
+    visibility: str
+    withdrawn_at: datetime | None
+    gpu: str
+    gpu_slug: str
+    architecture: str
+    can_time: bool
+    round: int
+    origin: str
+    origin_text: str
+    verdict: str
+    word: str
+    meaning: str
+    stage: str
+    detail: str
+    speedup: Interval | None
+    is_stale: bool
+    is_suspect: bool
+    task_digest: str
+    judge_version: str
+    source: str
+    source_sha256: str
+    place: str
+    findings: tuple[dict, ...]
+    kernels: tuple[dict, ...]
+    seconds: tuple[tuple[str, Any], ...]
+    environment: tuple[tuple[str, Any], ...]
+    log_tail: str
+    peak_memory_bytes: int | None
+    created_at: datetime
+    measurements: tuple[MeasurementRow, ...]
+    audits: tuple[AuditRow, ...]
+
+    @property
+    def timed(self) -> tuple[MeasurementRow, ...]:
+        """The cases behind the speedup."""
+        return tuple(row for row in self.measurements if row.speedup is not None)
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.task}.py"
+
+
+def run_page(uuid: UUID, user: Any) -> RunPage | None:
+    """The run, or None where it doesn't exist or this user may not see it: no difference shown."""
+    run = (
+        Run.objects.filter(candidate__submission__in=Submission.objects.visible_to(user), uuid=uuid)
+        .select_related(
+            "gpu", "candidate__task", "candidate__source", "candidate__submission__method"
+        )
+        .first()
+    )
+    return _page(run) if run else None
+
+
+def run_source(uuid: UUID, user: Any) -> str | None:
+    """The candidate's text, for download; None where hidden or withdrawn."""
+    visible = Submission.objects.visible_to(user).filter(withdrawn_at__isnull=True)
+    return (
+        Run.objects.filter(candidate__submission__in=visible, uuid=uuid)
+        .values_list("candidate__source__text", flat=True)
+        .first()
+    )
+
+
+def _page(run: Run) -> RunPage:
+    candidate, submission = run.candidate, run.candidate.submission
+    task = candidate.task
+    speedup = interval(run.speedup, run.speedup_low, run.speedup_high)
+    if not run.gpu.can_time:
+        speedup = None
+    return RunPage(
+        uuid=run.uuid,
+        task=task.slug,
+        category=task.category,
+        category_label=vocabulary.CATEGORY_BY_SLUG[task.category].label,
+        method=submission.method.name,
+        method_slug=submission.method.slug,
+        submission=submission.uuid,
+        label=submission.label,
+        visibility=submission.visibility,
+        withdrawn_at=submission.withdrawn_at,
+        gpu=run.gpu.name,
+        gpu_slug=run.gpu.slug,
+        architecture=run.gpu.architecture,
+        can_time=run.gpu.can_time,
+        round=candidate.round,
+        origin=run.origin,
+        origin_text=vocabulary.ORIGINS[run.origin],
+        verdict=run.verdict,
+        word=verdict_word(run.verdict, speedup.value if speedup else None),
+        meaning=vocabulary.VERDICTS[run.verdict],
+        stage=run.stage,
+        detail=run.detail,
+        speedup=speedup,
+        is_stale=run.task_digest != task.digest,
+        is_suspect=run.is_suspect,
+        task_digest=run.task_digest,
+        judge_version=run.judge_version,
+        source=candidate.source.text,
+        source_sha256=candidate.source.sha256,
+        place=candidate.place,
+        findings=tuple(run.findings),
+        kernels=tuple(run.kernels),
+        seconds=tuple(run.seconds.items()),
+        environment=tuple(run.environment.items()),
+        log_tail=run.log_tail,
+        peak_memory_bytes=run.peak_memory_bytes,
+        created_at=run.created_at,
+        measurements=tuple(_measurements(run.measurements.all(), run.gpu.can_time)),
+        audits=tuple(
+            AuditRow(
+                audit.verdict,
+                vocabulary.AUDIT_VERDICTS[audit.verdict],
+                audit.reason,
+                audit.evidence,
+                audit.created_at,
+            )
+            for audit in run.audits.all()
+        ),
+    )
+
+
+def _measurements(found: Iterable[Measurement], can_time: bool) -> Iterable[MeasurementRow]:
+    for m in found:
+        seconds = m.candidate_ms / 1e3 if m.candidate_ms and can_time else None
+        yield MeasurementRow(
+            case=m.case,
+            kind=m.kind,
+            shape=m.shape,
+            dtype=m.dtype,
+            family=m.family,
+            state=m.state,
+            verdict=m.verdict,
+            detail=m.detail,
+            error=m.error,
+            reference_error=m.reference_error,
+            tolerance=m.tolerance,
+            unit=m.unit,
+            candidate_ms=m.candidate_ms if can_time else None,
+            reference_ms=m.reference_ms if can_time else None,
+            candidate_interval=interval(m.candidate_ms, m.candidate_ms_low, m.candidate_ms_high),
+            reference_interval=interval(m.reference_ms, m.reference_ms_low, m.reference_ms_high),
+            speedup=m.speedup if can_time else None,
+            speedup_interval=interval(m.speedup, m.speedup_low, m.speedup_high),
+            tflops=m.flops / seconds / 1e12 if m.flops and seconds else None,
+            gbytes=m.bytes / seconds / 1e9 if m.bytes and seconds else None,
+            own_share=m.own_share,
+            samples=m.samples,
+        )

@@ -1,0 +1,126 @@
+"""A task's page: its contract, who solved it where, and the best sources."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from benchmark import vocabulary
+from benchmark.models import Method, Run, Task
+from leaderboard.rows import GpuRow, MethodRow, Result, RunLine
+from leaderboard.selectors.board import counting_results, method_row, run_line
+
+BEST_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    name: str
+    kind: str
+    dtype: str
+    family: str
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A task as its page shows it. `is_retired`: no longer judged or ranked."""
+
+    id: int
+    slug: str
+    category: str
+    category_label: str
+    difficulty: int
+    dtypes: tuple[str, ...]
+    signature: str
+    description: str
+    tolerance: str
+    differences: tuple[str, ...]
+    delegates: tuple[str, ...]
+    aliases: tuple[str, ...]
+    cases: tuple[CaseRow, ...]
+    reference_source: str
+    plain_source: str
+    digest: str
+    interpretable: bool
+    is_retired: bool
+    versions: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """A method's result on each GPU of the matrix, None where it was not attempted."""
+
+    method: MethodRow
+    results: tuple[Result | None, ...]
+
+
+def task_slugs() -> tuple[str, ...]:
+    return tuple(Task.objects.order_by("slug").values_list("slug", flat=True))
+
+
+def contract(slug: str) -> Contract | None:
+    task = Task.objects.filter(slug=slug).first()
+    if task is None:
+        return None
+    return Contract(
+        id=task.pk,
+        slug=task.slug,
+        category=task.category,
+        category_label=vocabulary.CATEGORY_BY_SLUG[task.category].label,
+        difficulty=task.difficulty,
+        dtypes=tuple(task.dtypes),
+        signature=task.signature,
+        description=task.description,
+        tolerance=task.tolerance,
+        differences=tuple(task.differences),
+        delegates=tuple(task.delegates),
+        aliases=tuple(task.aliases),
+        cases=tuple(_cases(task.cases)),
+        reference_source=task.reference_source,
+        plain_source=task.plain_source,
+        digest=task.digest,
+        interpretable=task.interpretable,
+        is_retired=task.retired_at is not None,
+        versions=task.versions.count(),
+    )
+
+
+def matrix(task: int, gpus: tuple[GpuRow, ...]) -> tuple[MatrixRow, ...]:
+    """Method x GPU: the final round's result of each method, measured here."""
+    runs = Run.objects.listed().measured().filter(candidate__task=task)
+    timing = {gpu.slug: gpu.can_time for gpu in gpus}
+    by_place: dict[tuple[int, str], Result] = {}
+    for gpu in runs.order_by().values_list("gpu__slug", flat=True).distinct():
+        on_gpu = runs.filter(gpu__slug=gpu)
+        for _, result in counting_results(on_gpu, timing.get(gpu, False)):
+            by_place[result.method, gpu] = result
+    methods = Method.objects.filter(pk__in={method for method, _ in by_place})
+    return tuple(
+        MatrixRow(method_row(method), tuple(by_place.get((method.pk, gpu.slug)) for gpu in gpus))
+        for method in methods
+    )
+
+
+def best_runs(task: int) -> tuple[RunLine, ...]:
+    """The fastest trusted runs of the task as it is now; one a method and GPU."""
+    runs = (
+        Run.objects.listed()
+        .measured()
+        .passed()
+        .comparable()
+        .trusted()
+        .filter(candidate__task=task, gpu__can_time=True, speedup__isnull=False)
+        .select_related("candidate__task", "candidate__submission__method", "gpu")
+        .defer("log_tail", "environment", "kernels", "findings")
+        .order_by("-speedup", "id")[: BEST_SHOWN * 10]
+    )
+    seen: dict[tuple[str, str], RunLine] = {}
+    for line in map(run_line, runs):
+        seen.setdefault((line.method_slug, line.gpu), line)
+    return tuple(seen.values())[:BEST_SHOWN]
+
+
+def _cases(cases: Iterable[dict]) -> Iterable[CaseRow]:
+    for case in cases:
+        yield CaseRow(
+            *(str(case.get(name, "")) for name in ("name", "kind", "dtype", "family", "shape"))
+        )

@@ -1,0 +1,243 @@
+"""Pages for visitors: each view reads a choice, selects rows and renders them."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
+
+from benchmark import vocabulary
+from benchmark.web import page, viewer
+from leaderboard import summaries
+from leaderboard.charts.base import Table, csv_text
+from leaderboard.charts.registry import CHARTS
+from leaderboard.filters import read_choice, unknown
+from leaderboard.ranking import DRAWS
+from leaderboard.rows import Board
+from leaderboard.selectors import board as boards
+from leaderboard.selectors import methods, runs, tasks
+
+HOME_ROWS = 10
+HOME_RUNS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ChartBox:
+    """A chart on a page: where its figure is, and the same numbers as a table."""
+
+    name: str
+    title: str
+    query: str
+    table: Table
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    context = _board_context(request)
+    if context["board"]:
+        top = context["board"].standings[:HOME_ROWS]
+        context |= {
+            "top": top,
+            "heatmap": summaries.heatmap(context["data"], [s.method for s in top]),
+            "latest": boards.latest_runs(HOME_RUNS),
+        }
+    return page(request, "leaderboard/home.html", context)
+
+
+@require_safe
+def board(request: HttpRequest) -> HttpResponse:
+    context = _board_context(request)
+    context |= _filter_options() | {"draws": DRAWS, "nav": "board"}
+    if request.GET.get("format") == "csv" and context["board"]:
+        return _csv(_board_table(context["board"]), "leaderboard")
+    if context["board"]:
+        context["charts"] = _charts(context, "speedups", "pareto", "verdicts")
+    return page(request, "leaderboard/board.html", context, fragment="leaderboard/_board.html")
+
+
+@require_safe
+def categories(request: HttpRequest) -> HttpResponse:
+    context = _board_context(request) | {"nav": "categories"}
+    if context["board"]:
+        ranked = [standing.method for standing in context["board"].standings]
+        context["heatmap"] = summaries.heatmap(context["data"], ranked)
+        context["charts"] = _charts(context, "correctness")
+    return page(request, "leaderboard/categories.html", context)
+
+
+@require_safe
+def category(request: HttpRequest, slug: str) -> HttpResponse:
+    if slug not in vocabulary.CATEGORY_BY_SLUG:
+        raise unknown("category", slug, vocabulary.CATEGORY_BY_SLUG)
+    context = _board_context(request, category=slug)
+    context |= {"category": vocabulary.CATEGORY_BY_SLUG[slug], "nav": "categories"}
+    if context["board"]:
+        context["tasks"] = summaries.task_summaries(context["data"])
+        context["charts"] = _charts(context, "speedups")
+    return page(request, "leaderboard/category.html", context)
+
+
+@require_safe
+def task_list(request: HttpRequest) -> HttpResponse:
+    context = _board_context(request) | _filter_options() | {"nav": "tasks"}
+    if context["board"]:
+        context["tasks"] = summaries.task_summaries(context["data"])
+    return page(request, "leaderboard/tasks.html", context)
+
+
+@require_safe
+def task(request: HttpRequest, slug: str) -> HttpResponse:
+    contract = tasks.contract(slug)
+    if contract is None:
+        raise unknown("task", slug, tasks.task_slugs())
+    gpus = boards.gpus()
+    context = {
+        "nav": "tasks",
+        "task": contract,
+        "gpus": gpus,
+        "matrix": tasks.matrix(contract.id, gpus),
+        "best": tasks.best_runs(contract.id),
+    }
+    return page(request, "leaderboard/task.html", context)
+
+
+@require_safe
+def method(request: HttpRequest, slug: str) -> HttpResponse:
+    card = methods.card(slug, viewer(request))
+    if card is None:
+        raise unknown("method", slug, methods.method_slugs())
+    on_gpus, rounds = methods.on_gpus(card.method, boards.gpus())
+    context = {
+        "nav": "board",
+        "card": card,
+        "on_gpus": on_gpus,
+        "rounds": rounds,
+        "categories": vocabulary.CATEGORIES,
+        "verdicts": _failed_verdicts(on_gpus),
+    }
+    return page(request, "leaderboard/method.html", context)
+
+
+@require_safe
+def run(request: HttpRequest, uuid: UUID) -> HttpResponse:
+    found = runs.run_page(uuid, viewer(request))
+    if found is None:
+        raise Http404(f"There is no run {uuid} here, or it is not public.")
+    if found.withdrawn_at:
+        response = page(request, "leaderboard/withdrawn.html", {"run": found})
+        response.status_code = 410
+        return response
+    return page(request, "leaderboard/run.html", {"run": found})
+
+
+@require_safe
+def source(request: HttpRequest, uuid: UUID) -> HttpResponse:
+    """The candidate's text as text: never sniffed as anything else, never shown inline."""
+    text = runs.run_source(uuid, viewer(request))
+    if text is None:
+        raise Http404(f"There is no run {uuid} here, or it is not public.")
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{uuid}.py"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    context = {
+        "nav": "metrics",
+        "verdicts": vocabulary.VERDICTS,
+        "stages": vocabulary.STAGES,
+        "draws": DRAWS,
+        "band": round(100 * vocabulary.NEUTRAL_BAND),
+        "origins": vocabulary.ORIGINS,
+    }
+    return page(request, "leaderboard/metrics.html", context)
+
+
+@require_safe
+def chart(request: HttpRequest, name: str, format: str) -> HttpResponse:
+    """A chart's figure as JSON, or its table twin as CSV, for the choice in the URL."""
+    if name not in CHARTS:
+        raise unknown("chart", name, CHARTS)
+    choice = read_choice(request.GET, boards.gpus())
+    if choice is None:
+        raise Http404("There is nothing to draw yet: no GPU has judged anything.")
+    data = boards.board_data(choice)
+    if format == "csv":
+        return _csv(CHARTS[name].table(data, summaries.board(data)), name)
+    return JsonResponse(CHARTS[name].figure(data, summaries.board(data)))
+
+
+def _board_context(request: HttpRequest, category: str = "") -> dict[str, Any]:
+    """The choice with its board; all None while nothing has been judged and no GPU serves."""
+    gpus = boards.gpus()
+    choice = read_choice(request.GET, gpus)
+    context: dict[str, Any] = {
+        "gpus": gpus,
+        "choice": None,
+        "data": None,
+        "board": None,
+        "published_total": vocabulary.PUBLISHED_TASK_COUNT,
+        "categories": vocabulary.CATEGORIES,
+    }
+    if choice is None:
+        return context
+    if category:
+        choice = choice.within(category)
+    data = boards.board_data(choice)
+    return context | {
+        "choice": choice,
+        "data": data,
+        "board": summaries.board(data),
+        "gpu_links": [(gpu, choice.on(gpu).query, gpu.slug == choice.gpu.slug) for gpu in gpus],
+    }
+
+
+def _filter_options() -> dict[str, Any]:
+    return {
+        "dtypes": vocabulary.DTYPES,
+        "difficulties": vocabulary.DIFFICULTIES,
+        "rounds": range(6),
+        "lanes": vocabulary.ORIGINS,
+    }
+
+
+def _charts(context: dict[str, Any], *names: str) -> list[ChartBox]:
+    """Boxes for the charts that say something here: none about speed where nothing is timed."""
+    data, board = context["data"], context["board"]
+    about_speed = {"speedups", "pareto"}
+    return [
+        ChartBox(name, CHARTS[name].title, data.choice.query, CHARTS[name].table(data, board))
+        for name in names
+        if data.choice.gpu.can_time or name not in about_speed
+    ]
+
+
+def _failed_verdicts(on_gpus: tuple[methods.OnGpu, ...]) -> list[str]:
+    return [
+        verdict for verdict in vocabulary.VERDICTS if any(g.failures.get(verdict) for g in on_gpus)
+    ]
+
+
+def _csv(table: Table, name: str) -> HttpResponse:
+    response = HttpResponse(csv_text(table), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return response
+
+
+def _board_table(board: Board) -> Table:
+    columns = ("rank", "rank_low", "rank_high", "tie_group", "method", "kind", "gpu", "tasks")
+    columns += ("judged", "loaded", "called", "correct", "faster", "timed")
+    columns += ("speedup", "speedup_low", "speedup_high", "baseline")
+    rows = []
+    for s in board.standings:
+        f = s.funnel
+        rows.append(
+            (s.rank, s.rank_low, s.rank_high, s.group, s.method.name, s.method.kind)
+            + (board.gpu.slug, f.tasks, f.judged, f.loaded, f.called, f.correct, f.faster, s.timed)
+            + ((s.speedup.value, s.speedup.low, s.speedup.high) if s.speedup else (None,) * 3)
+            + (vocabulary.BASELINE,)
+        )
+    return Table(columns, tuple(rows))

@@ -1,0 +1,85 @@
+"""The upload form: a file or pasted text becomes a file name and bytes for intake."""
+
+from typing import Any
+
+from django import forms
+
+from benchmark import vocabulary
+from runner.intake import limits
+from runner.submitting import LABEL_LENGTH, METHOD_LENGTH
+
+
+class SubmissionForm(forms.Form):
+    """`cleaned_data` gains `upload`: (file name, bytes)."""
+
+    method = forms.CharField(
+        max_length=METHOD_LENGTH,
+        help_text="Who or what wrote the kernels, with its version: “DeepSeek-R2 2026-10”.",
+    )
+    kind = forms.ChoiceField(choices=list(vocabulary.METHOD_KINDS.items()), label="Kind of method")
+    label = forms.CharField(
+        max_length=LABEL_LENGTH,
+        help_text="This set among the method's others: “5 rounds, temperature 0.7”.",
+    )
+    visibility = forms.ChoiceField(
+        choices=[(word, f"{word}: {text}") for word, text in vocabulary.VISIBILITIES.items()],
+    )
+    file = forms.FileField(
+        required=False,
+        help_text="predictions.jsonl (KernelBench-X or TritonBench), a zip of .py files, or one "
+        ".py named like its task.",
+    )
+    text = forms.CharField(
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"spellcheck": "false", "rows": 12}),
+        label="Or paste it",
+        help_text="Lines of a predictions.jsonl, or the source of one task.",
+    )
+    task = forms.CharField(
+        required=False,
+        max_length=120,
+        label="Task of the pasted source",
+        widget=forms.TextInput(attrs={"list": "task-names", "autocomplete": "off"}),
+        help_text="Only for pasted Python: the task that it is for.",
+    )
+
+    def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+    def clean_visibility(self) -> str:
+        visibility = self.cleaned_data["visibility"]
+        if visibility == vocabulary.PRIVATE and not self.user.is_authenticated:
+            raise forms.ValidationError(
+                "Without an account nobody could open a private submission: choose unlisted, or "
+                "sign in."
+            )
+        return visibility
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        if file and file.size > limits.MAX_UPLOAD_BYTES:
+            raise forms.ValidationError(
+                f"{file.size:,} bytes: send at most {limits.MAX_UPLOAD_BYTES:,} an upload."
+            )
+        return file
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        file, text = data.get("file"), data.get("text", "")
+        if "file" in self.errors:
+            return data
+        if bool(file) == bool(text.strip()):
+            raise forms.ValidationError("Choose a file or paste text: one of the two.")
+        data["upload"] = (file.name, file.read()) if file else self._pasted(text, data)
+        return data
+
+    def _pasted(self, text: str, data: dict[str, Any]) -> tuple[str, bytes]:
+        """JSONL says itself which tasks it is for; Python is named by the form."""
+        if text.lstrip().startswith("{"):
+            return "pasted.jsonl", text.encode()
+        task = data.get("task", "").strip().removesuffix(".py")
+        if not task:
+            self.add_error("task", "Pasted Python needs the name of its task.")
+        return f"{task}.py", text.encode()

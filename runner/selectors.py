@@ -1,0 +1,289 @@
+"""Reads for the pages of submissions, jobs and queues: frozen rows, nothing left to query."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Min, Q
+from django.utils import timezone
+
+from benchmark import vocabulary
+from benchmark.models import Gpu, Run, Submission
+from runner.dispatch import BOARD_SILENCE
+from runner.models import Device, Job
+
+WAITS_LOOKED_AT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Jobs of a submission by state. `percent` of each state is of all jobs."""
+
+    states: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.states.values())
+
+    @property
+    def open(self) -> int:
+        return sum(self.states[state] for state in vocabulary.OPEN_JOB_STATES)
+
+    @property
+    def ended(self) -> int:
+        return self.total - self.open
+
+    @property
+    def is_over(self) -> bool:
+        return self.open == 0
+
+    @property
+    def ended_percent(self) -> float:
+        return 100 * self.ended / self.total if self.total else 0.0
+
+    @property
+    def running_percent(self) -> float:
+        return 100 * self.states[vocabulary.RUNNING] / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A candidate on a GPU: its newest run, or how its job stands."""
+
+    verdict: str
+    run: UUID | None
+    speedup: float | None
+    state: str
+    job: UUID | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow:
+    task: str
+    round: int
+    place: str
+    outcomes: tuple[Outcome | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionPage:
+    uuid: UUID
+    method: str
+    method_slug: str
+    label: str
+    visibility: str
+    visibility_meaning: str
+    created_at: datetime
+    withdrawn_at: datetime | None
+    may_withdraw: bool
+    notes: tuple[dict, ...]
+    gpus: tuple[str, ...]
+    candidates: tuple[CandidateRow, ...]
+    progress: Progress
+    verdicts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    uuid: UUID
+    submission: UUID
+    task: str
+    method: str
+    gpu: str
+    state: str
+    meaning: str
+    attempt: int
+    stage: str
+    steps_done: int
+    steps_total: int
+    reason: str
+    ahead: int | None
+    host: str
+    run: UUID | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in vocabulary.OPEN_JOB_STATES
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.steps_done / self.steps_total if self.steps_total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """A GPU's queue. `median_wait` over the last started jobs, None before the first."""
+
+    gpu: str
+    slug: str
+    is_judging: bool
+    can_time: bool
+    queued: int
+    running: int
+    oldest: datetime | None
+    devices: int
+    median_wait: timedelta | None
+
+
+def submission_page(uuid: UUID, user: Any) -> SubmissionPage | None:
+    """The submission, or None where it doesn't exist or this user may not see it."""
+    submission = (
+        Submission.objects.visible_to(user).select_related("method").filter(uuid=uuid).first()
+    )
+    if submission is None:
+        return None
+    jobs = _newest_jobs(submission)
+    runs = _newest_runs(submission)
+    gpus = sorted({(job.gpu.name, job.gpu_id) for job in jobs.values()} | _gpus_of(runs))
+    return SubmissionPage(
+        uuid=submission.uuid,
+        method=submission.method.name,
+        method_slug=submission.method.slug,
+        label=submission.label,
+        visibility=submission.visibility,
+        visibility_meaning=vocabulary.VISIBILITIES[submission.visibility],
+        created_at=submission.created_at,
+        withdrawn_at=submission.withdrawn_at,
+        may_withdraw=submission.withdrawn_at is None and is_owner(submission, user),
+        notes=tuple(submission.notes),
+        gpus=tuple(name for name, _ in gpus),
+        candidates=tuple(_candidates(submission, [gpu for _, gpu in gpus], jobs, runs)),
+        progress=_progress(jobs.values()),
+        verdicts=dict(Counter(run.verdict for run in runs.values()).most_common()),
+    )
+
+
+def is_owner(submission: Submission, user: Any) -> bool:
+    """Its submitter, or staff. Nobody owns an anonymous submission but staff."""
+    return bool(user.is_authenticated and (user.is_staff or submission.submitted_by_id == user.pk))
+
+
+def job_page(uuid: UUID, user: Any) -> JobPage | None:
+    visible = Submission.objects.visible_to(user).filter(withdrawn_at__isnull=True)
+    job = (
+        Job.objects.filter(uuid=uuid, candidate__submission__in=visible)
+        .select_related("gpu", "device", "run", "candidate__task", "candidate__submission__method")
+        .first()
+    )
+    if job is None:
+        return None
+    return JobPage(
+        uuid=job.uuid,
+        submission=job.candidate.submission.uuid,
+        task=job.candidate.task.slug,
+        method=job.candidate.submission.method.name,
+        gpu=job.gpu.name,
+        state=job.state,
+        meaning=vocabulary.JOB_STATES[job.state],
+        attempt=job.attempt,
+        stage=job.stage,
+        steps_done=job.steps_done,
+        steps_total=job.steps_total,
+        reason=job.reason,
+        ahead=_ahead_of(job) if job.state == vocabulary.QUEUED else None,
+        host=job.device.host if job.device else "",
+        run=job.run.uuid if job.run else None,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        ended_at=job.ended_at,
+    )
+
+
+def queues() -> tuple[QueueRow, ...]:
+    """Every GPU in service or with open jobs. Counts only: whose jobs wait is nobody's business."""
+    open_jobs = Q(jobs__state__in=vocabulary.OPEN_JOB_STATES)
+    rows = Gpu.objects.annotate(
+        queued=Count("jobs", filter=Q(jobs__state=vocabulary.QUEUED)),
+        running=Count("jobs", filter=Q(jobs__state=vocabulary.RUNNING)),
+        oldest=Min("jobs__created_at", filter=open_jobs),
+    )
+    devices = _devices_online()
+    return tuple(
+        QueueRow(
+            gpu=gpu.name,
+            slug=gpu.slug,
+            is_judging=gpu.is_judging,
+            can_time=gpu.can_time,
+            queued=gpu.queued,
+            running=gpu.running,
+            oldest=gpu.oldest,
+            devices=devices[gpu.pk],
+            median_wait=_median_wait(gpu),
+        )
+        for gpu in rows
+        if gpu.is_judging or gpu.queued or gpu.running
+    )
+
+
+def _newest_jobs(submission: Submission) -> dict[tuple[int, int], Job]:
+    jobs = Job.objects.filter(candidate__submission=submission).select_related("gpu")
+    return {(job.candidate_id, job.gpu_id): job for job in jobs.order_by("created_at", "id")}
+
+
+def _newest_runs(submission: Submission) -> dict[tuple[int, int], Run]:
+    runs = Run.objects.filter(candidate__submission=submission).select_related("gpu")
+    runs = runs.only("uuid", "candidate", "gpu", "verdict", "speedup")
+    return {(run.candidate_id, run.gpu_id): run for run in runs.order_by("created_at", "id")}
+
+
+def _gpus_of(runs: Mapping[tuple[int, int], Run]) -> set[tuple[str, int]]:
+    return {(run.gpu.name, run.gpu_id) for run in runs.values()}
+
+
+def _candidates(
+    submission: Submission,
+    gpus: list[int],
+    jobs: Mapping[tuple[int, int], Job],
+    runs: Mapping[tuple[int, int], Run],
+) -> Iterable[CandidateRow]:
+    fields = ("id", "task__slug", "round", "place")
+    rows = submission.candidates.order_by("task__slug", "round").values_list(*fields)
+    for id, task, round_, place in rows:
+        outcomes = tuple(_outcome(jobs.get((id, gpu)), runs.get((id, gpu))) for gpu in gpus)
+        yield CandidateRow(task, round_, place, outcomes)
+
+
+def _outcome(job: Job | None, run: Run | None) -> Outcome | None:
+    if job is None and run is None:
+        return None
+    is_open = job is not None and job.state in vocabulary.OPEN_JOB_STATES
+    shown = None if is_open else run  # judged again: the job says how far, the old run is history
+    return Outcome(
+        verdict=shown.verdict if shown else "",
+        run=shown.uuid if shown else None,
+        speedup=shown.speedup if shown and shown.gpu.can_time else None,
+        state=job.state if job else vocabulary.DONE,
+        job=job.uuid if job else None,
+        reason=job.reason if job else "",
+    )
+
+
+def _progress(jobs: Iterable[Job]) -> Progress:
+    counts = Counter(job.state for job in jobs)
+    return Progress({state: counts[state] for state in vocabulary.JOB_STATES})
+
+
+def _ahead_of(job: Job) -> int:
+    """Queued jobs of the GPU that came earlier; submissions take turns, so it is an upper bound."""
+    earlier = Q(created_at__lt=job.created_at) | Q(created_at=job.created_at, pk__lt=job.pk)
+    return Job.objects.filter(earlier, gpu=job.gpu_id, state=vocabulary.QUEUED).count()
+
+
+def _devices_online() -> Counter[int]:
+    since = timezone.now() - BOARD_SILENCE
+    return Counter(Device.objects.filter(last_seen_at__gt=since).values_list("gpu_id", flat=True))
+
+
+def _median_wait(gpu: Gpu) -> timedelta | None:
+    started = Job.objects.filter(gpu=gpu, started_at__isnull=False).order_by("-started_at")
+    times = started.values_list("created_at", "started_at")[:WAITS_LOOKED_AT]
+    waits = [(begun - made).total_seconds() for made, begun in times]
+    return timedelta(seconds=round(median(waits))) if waits else None

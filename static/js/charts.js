@@ -1,0 +1,49 @@
+// Draws each [data-chart-url] from the figure that the address answers with. Ink and grid follow
+// the page's theme. When a figure can't be fetched, the table beside it still has the numbers.
+(() => {
+  const OPTIONS = { displayModeBar: false, responsive: true };
+
+  const themed = (layout) => {
+    const style = getComputedStyle(document.documentElement);
+    const value = (name) => style.getPropertyValue(name).trim();
+    const axis = { gridcolor: value("--grid"), zerolinecolor: value("--grid"), linecolor: value("--line-strong") };
+    const copy = { ...layout };
+    copy.font = { ...layout.font, color: value("--ink"), family: getComputedStyle(document.body).fontFamily };
+    copy.hoverlabel = { bgcolor: value("--raised"), font: { color: value("--ink") } };
+    for (const name of Object.keys(layout)) {
+      if (/^[xy]axis\d*$/.test(name)) copy[name] = { ...axis, ...layout[name] };
+    }
+    if (window.innerWidth < 640) {
+      for (const name of Object.keys(copy)) {
+        if (/^yaxis\d*$/.test(name)) copy[name].tickfont = { size: 10 };
+      }
+    }
+    return copy;
+  };
+
+  const draw = async (box) => {
+    if (box.dataset.drawn) return;
+    box.dataset.drawn = "started";
+    try {
+      const answer = await fetch(box.dataset.chartUrl, { headers: { Accept: "application/json" } });
+      if (!answer.ok) throw new Error(`${answer.status}`);
+      box.figure = await answer.json();
+      box.replaceChildren();
+      await window.Plotly.newPlot(box, box.figure.data, themed(box.figure.layout), OPTIONS);
+      box.dataset.drawn = "yes";
+    } catch (problem) {
+      box.dataset.drawn = "no";
+      box.textContent = `The chart could not be drawn (${problem.message}); the table has its numbers.`;
+    }
+  };
+
+  const drawAll = (root) => root.querySelectorAll("[data-chart-url]").forEach(draw);
+  const redraw = () => document.querySelectorAll("[data-chart-url]").forEach((box) => {
+    if (box.figure) window.Plotly.react(box, box.figure.data, themed(box.figure.layout), OPTIONS);
+  });
+
+  document.addEventListener("DOMContentLoaded", () => drawAll(document));
+  document.addEventListener("htmx:afterSettle", () => drawAll(document));
+  document.addEventListener("themechange", redraw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+})();

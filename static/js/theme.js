@@ -1,0 +1,30 @@
+// Light, dark or the system's: kept in localStorage, applied before the page is drawn.
+(() => {
+  const root = document.documentElement;
+  const stored = () => {
+    try { return localStorage.getItem("theme"); } catch { return null; }
+  };
+  const apply = (theme) => {
+    if (theme) root.dataset.theme = theme;
+    else delete root.dataset.theme;
+  };
+  const dark = () => root.dataset.theme
+    ? root.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+
+  apply(stored());
+  document.addEventListener("DOMContentLoaded", () => {
+    const button = document.querySelector("[data-theme-toggle]");
+    if (!button) return;
+    const name = () => { button.textContent = dark() ? "Light theme" : "Dark theme"; };
+    button.hidden = false;
+    name();
+    button.addEventListener("click", () => {
+      const theme = dark() ? "light" : "dark";
+      apply(theme);
+      try { localStorage.setItem("theme", theme); } catch { /* private mode: this page only */ }
+      name();
+      document.dispatchEvent(new Event("themechange"));
+    });
+  });
+})();
