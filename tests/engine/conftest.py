@@ -1,0 +1,22 @@
+"""A judge on the interpreter for all tests of a module's worker: real processes, short limits."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.engine import INTERPRETER, Candidate, Judge, Limits, Options
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def judge() -> Iterator[Judge]:
+    """Stages end within seconds, so that an endless candidate doesn't hold the tests up."""
+    limits = Limits(load=60, call=20, check=120, proof=60)
+    with Judge(INTERPRETER, Options(limits=limits, trust_candidates=True)) as judge:
+        yield judge
+
+
+def candidate(path: Path, task: str) -> Candidate:
+    return Candidate(task, path.read_text(encoding="utf-8"), name=path.name)
