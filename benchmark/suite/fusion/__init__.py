@@ -1,0 +1,1 @@
+"""Operators fused out of several, a module for each kind of chain."""
