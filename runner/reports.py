@@ -23,7 +23,7 @@ VERDICT = Word(tuple(vocabulary.VERDICTS))
 STAGE = Word(vocabulary.STAGES)
 RATIO = Optional(Number(0, 1e9, above=True))
 MILLISECONDS = Optional(Number(0, 1e9, above=True))
-ERROR = Optional(Number(0, 1.8e308))  # an honest wrong answer can be off by anything finite
+ERROR = Optional(Number(0, 1.7e308))  # an honest wrong answer can be off by anything finite
 COUNT = Optional(Number(0, 1e21))
 INTERVALS = ("speedup", "candidate_ms", "reference_ms")
 

@@ -4,12 +4,12 @@ A field says what it accepts and `read` gives back a clean value or raises `Malf
 place. Names that the shape doesn't know are dropped, so that messages may grow.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 CUT = " [...]"
+LARGEST = 1e300
 
 
 class Malformed(Exception):  # noqa: N818  says what the message is
@@ -95,8 +95,7 @@ class Number:
     def read(self, value: Any, place: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise Malformed(place, "a number")
-        if not math.isfinite(value):
-            raise Malformed(place, "a finite number")
+        # NaN is in no range, so this refuses it too; a huge integer compares without overflow.
         if not self.low <= value <= self.high or (self.above and value == self.low):
             raise Malformed(place, f"a number from {self.low:g} to {self.high:g}")
         return float(value)
@@ -181,7 +180,7 @@ def _read_tree(value: Any, place: str, limits: Json, left: list[int], depth: int
     if isinstance(value, str):
         return Prose(limits.text).read(value, place)
     if isinstance(value, int | float):
-        if not math.isfinite(value) or abs(value) > 1e300:
+        if not abs(value) <= LARGEST:  # refuses NaN too
             raise Malformed(place, "a finite number")
         return value
     if isinstance(value, list):

@@ -61,7 +61,10 @@ def known_tasks() -> KnownTasks:
 
 
 def method_named(name: str, kind: str = "model") -> Method:
-    """The method of this name, made when it is new. Names that differ only in case are one."""
+    """The method of this name; a new one is not stored yet: `accept` does that.
+
+    Names that differ only in case and spaces are one.
+    """
     clean = " ".join(name.split())
     slug = slugify(clean)[:METHOD_LENGTH].strip("-")[:80]
     if not slug or len(clean) > METHOD_LENGTH:
@@ -69,14 +72,19 @@ def method_named(name: str, kind: str = "model") -> Method:
             f"{clean[:40]!r} can't name a method",
             f"use 1 to {METHOD_LENGTH} characters with a letter or a digit among them",
         )
-    return Method.objects.get_or_create(slug=slug, defaults={"name": clean, "kind": kind})[0]
+    known = Method.objects.filter(slug=slug).first()
+    return known or Method(slug=slug, name=clean, kind=kind)
 
 
 def plan(
     intake: Intake, method: Method | None, label: str, gpus: Sequence[Gpu] | None = None
 ) -> Plan:
     """Sort an upload's candidates into new, known and clashing ones. Writes nothing."""
-    submission = Submission.objects.filter(method=method, label=label).first() if method else None
+    submission = (
+        Submission.objects.filter(method=method, label=label).first()
+        if method and method.pk
+        else None
+    )
     held = _sources_of(submission)
     new, known, clashing = [], [], []
     for found in intake.candidates:
@@ -109,8 +117,8 @@ def accept(
     if not intake.candidates:
         raise SubmissionRefused("the upload holds no candidate", _first_refusal(intake))
     with transaction.atomic():
-        submission = _submission(method, clean, _author(user), visibility)
-        sorted_out = plan(intake, method, clean, boards)
+        submission = _submission(_stored(method), clean, _author(user), visibility)
+        sorted_out = plan(intake, submission.method, clean, boards)
         _refuse_clashes(sorted_out)
         candidates = _store(submission, sorted_out.new)
         submission.notes = [*submission.notes, *_notes(intake)]
@@ -161,6 +169,14 @@ def _clean_label(label: str) -> str:
     if not 0 < len(clean) <= LABEL_LENGTH:
         raise SubmissionRefused("the label is unusable", f"use 1 to {LABEL_LENGTH} characters")
     return clean
+
+
+def _stored(method: Method) -> Method:
+    """The method's row, made when it is new."""
+    if method.pk:
+        return method
+    facts = {"name": method.name, "kind": method.kind}
+    return Method.objects.get_or_create(slug=method.slug, defaults=facts)[0]
 
 
 def _author(user: Any) -> Any:

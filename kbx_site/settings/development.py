@@ -9,3 +9,7 @@ SECRET_KEY = env.text("KBX_SECRET_KEY", "development-only-and-public")
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 
 KBX_OPEN_SUBMISSIONS = True  # whoever reaches the loopback interface owns the machine anyway
+
+# Static files come straight from where they are written: there is no collectstatic step here.
+WHITENOISE_USE_FINDERS = True
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # noqa: F405

@@ -1,0 +1,163 @@
+"""The database refuses each wrong row: one refusal for every constraint there is."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError, models, transaction
+from django.utils import timezone
+
+from benchmark.models import (
+    Audit,
+    Board,
+    Candidate,
+    Gpu,
+    Measurement,
+    Method,
+    Run,
+    Source,
+    Submission,
+    Task,
+    TaskVersion,
+)
+from runner.models import Device, Job
+
+DIGEST = "0" * 64
+
+
+def task(**changes: Any) -> Task:
+    facts = {"slug": "relu", "category": "math", "difficulty": 1, "digest": DIGEST}
+    return Task.objects.create(**facts | changes)
+
+
+def gpu() -> Gpu:
+    return Gpu.objects.get_or_create(slug="h200", defaults={"name": "H200"})[0]
+
+
+def method(**changes: Any) -> Method:
+    return Method.objects.create(**{"slug": "m", "name": "M"} | changes)
+
+
+def submission(**changes: Any) -> Submission:
+    owner = changes.pop("method", None) or method()
+    return Submission.objects.create(**{"method": owner, "label": "a"} | changes)
+
+
+def source(size: int = 1) -> Source:
+    return Source.objects.create(sha256=DIGEST, text="x", size=size)
+
+
+def candidate() -> Candidate:
+    return Candidate.objects.create(submission=submission(), task=task(), source=source())
+
+
+def run(**changes: Any) -> Run:
+    facts = {"gpu": gpu(), "task_digest": DIGEST, "verdict": "passed", "stage": "time"}
+    owner = changes.pop("candidate", None) or candidate()
+    return Run.objects.create(candidate=owner, **facts | changes)
+
+
+def speed(value: float, low: float | None, high: float | None, **changes: Any) -> Run:
+    return run(speedup=value, speedup_low=low, speedup_high=high, **changes)
+
+
+def measurement(**changes: Any) -> Measurement:
+    facts = {"position": 0, "case": "a", "kind": "small", "shape": "", "state": "passed"}
+    owner = changes.pop("run", None) or run()
+    return Measurement.objects.create(run=owner, **facts | changes)
+
+
+def job(**changes: Any) -> Job:
+    owner = changes.pop("candidate", None) or candidate()
+    return Job.objects.create(candidate=owner, gpu=gpu(), **changes)
+
+
+def twice(make: Callable[..., Any], **owner: Callable[[], Any]) -> None:
+    shared = {name: value() for name, value in owner.items()}
+    make(**shared)
+    make(**shared)
+
+
+def task_version_twice() -> None:
+    TaskVersion.objects.bulk_create([TaskVersion(task=t, digest=DIGEST) for t in [task()] * 2])
+
+
+def candidate_twice() -> None:
+    first = candidate()
+    Candidate.objects.create(
+        submission=first.submission, task=first.task, source=first.source, round=first.round
+    )
+
+
+def device_twice() -> None:
+    for _ in range(2):
+        Device.objects.create(gpu=gpu(), serial="1", host="a", last_seen_at=timezone.now())
+
+
+REFUSALS: dict[str, Callable[[], Any]] = {
+    "task_category_is_known": lambda: task(category="poetry"),
+    "task_difficulty_is_1_to_5": lambda: task(difficulty=6),
+    "task_digest_is_64_hex": lambda: task(digest="0" * 63 + "G"),
+    "task_version_is_unique": task_version_twice,
+    "method_kind_is_known": lambda: method(kind="oracle"),
+    "source_size_is_within_the_limit": lambda: source(size=256 * 1024 + 1),
+    "submission_label_is_unique_per_method": lambda: twice(submission, method=method),
+    "submission_visibility_is_known": lambda: submission(visibility="secret"),
+    "candidate_is_unique_per_round": candidate_twice,
+    "run_origin_is_known": lambda: run(origin="guessed"),
+    "run_verdict_is_known": lambda: run(verdict="fine"),
+    "run_stage_is_known": lambda: run(stage="lunch"),
+    "run_speedup_comes_with_its_interval": lambda: speed(1.0, 0.9, None),
+    "run_speedup_is_positive": lambda: speed(0.0, 0.0, 0.0),
+    "run_speedup_is_inside_its_interval": lambda: speed(2.0, 0.5, 1.0),
+    "run_speedup_needs_a_correct_candidate": lambda: speed(1, 1, 1, verdict="wrong-values"),
+    "measurement_is_unique_per_case": lambda: twice(measurement, run=run),
+    "measurement_kind_is_known": lambda: measurement(kind="huge"),
+    "measurement_state_is_known": lambda: measurement(state="odd"),
+    "measurement_times_come_in_pairs": lambda: measurement(candidate_ms=1.0),
+    "measurement_times_are_positive": lambda: measurement(
+        candidate_ms=0.0, reference_ms=1.0, speedup=1.0
+    ),
+    "audit_verdict_is_known": lambda: Audit.objects.create(run=run(), verdict="ok", reason="r"),
+    "audit_has_a_reason": lambda: Audit.objects.create(run=run(), verdict="clean", reason=""),
+    "board_is_one_row": lambda: Board.objects.create(pk=2),
+    "device_is_unique_per_host": device_twice,
+    "job_state_is_known": lambda: job(state="napping"),
+    "job_is_open_once_per_candidate_and_gpu": lambda: twice(job, candidate=candidate),
+    "job_running_has_a_lease": lambda: job(state="running"),
+    "job_sent_has_a_lease": lambda: job(sent_at=timezone.now()),
+    "job_has_a_run_when_done": lambda: job(state="done"),
+    "job_attempt_counts_from_1": lambda: job(attempt=0),
+}
+
+
+def constraints() -> dict[str, models.BaseConstraint]:
+    ours = [m for app in ("benchmark", "runner") for m in apps.get_app_config(app).get_models()]
+    return {c.name: c for model in ours for c in model._meta.constraints}
+
+
+def test_every_constraint_has_a_refusal() -> None:
+    assert set(REFUSALS) == set(constraints())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", REFUSALS)
+def test_the_database_refuses(name: str) -> None:
+    with pytest.raises(IntegrityError) as caught, transaction.atomic():
+        REFUSALS[name]()
+    constraint = constraints()[name]
+    if isinstance(constraint, models.CheckConstraint):
+        assert name in str(caught.value)
+    else:
+        assert "unique" in str(caught.value).lower()
+
+
+@pytest.mark.django_db
+def test_the_rows_that_the_refusals_start_from_are_accepted() -> None:
+    """Otherwise a refusal above could be of something else."""
+    made = run()
+    measurement(run=made)
+    speed(1.0, 0.9, 1.1, candidate=made.candidate)
+    job(candidate=made.candidate)
+    job(candidate=made.candidate, state="done", run=made)
