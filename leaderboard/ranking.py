@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from leaderboard.figures import Interval
@@ -119,10 +120,19 @@ def _unpack(total: int, count: int) -> Draw:
 
 
 def _bootstrap(lanes: Sequence[int], count: int, draws: int, seed: int) -> list[Draw]:
-    generator = random.Random(seed)  # noqa: S311  resampling, no secret
     if not lanes:
         return []
-    return [_unpack(sum(generator.choices(lanes, k=len(lanes))), count) for _ in range(draws)]
+    return [
+        _unpack(sum(map(lanes.__getitem__, drawn)), count)
+        for drawn in _resamplings(len(lanes), draws, seed)
+    ]
+
+
+@lru_cache(maxsize=32)  # a selection's size has always the same draws; a handful of sizes are asked
+def _resamplings(size: int, draws: int, seed: int) -> tuple[tuple[int, ...], ...]:
+    """Positions of the drawn tasks, for each draw."""
+    generator = random.Random(seed)  # noqa: S311  resampling, no secret
+    return tuple(tuple(generator.choices(range(size), k=size)) for _ in range(draws))
 
 
 def _competition_ranks(keys: Sequence[tuple[int, float]]) -> list[int]:

@@ -161,6 +161,13 @@ class Board:
         return sum(1 for standing in self.standings[1:] if standing.group == 1)
 
     @property
+    def lead(self) -> int:
+        """By how many solved tasks the first is ahead of the second."""
+        if len(self.standings) < 2:
+            return 0
+        return self.standings[0].funnel.correct - self.standings[1].funnel.correct
+
+    @property
     def is_small(self) -> bool:
         return self.tasks < 6
 

@@ -3,7 +3,7 @@
 from leaderboard.charts.base import Figure, Table, label, layout
 from leaderboard.rows import Cell, Heatmap
 
-SCALE = [[0, "rgba(0,114,178,0.06)"], [1, "rgba(0,114,178,1)"]]
+SCALE = [[0, "rgba(31,134,196,0.06)"], [1, "rgba(31,134,196,1)"]]
 
 
 def figure(heatmap: Heatmap) -> Figure:

@@ -49,12 +49,13 @@ def figure(standings: Sequence[Standing]) -> Figure:
         ],
         "layout": layout(
             12,
-            xaxis={"title": {"text": "correct, % of all tasks"}, "rangemode": "tozero"},
+            xaxis={"title": {"text": "correct, % of all tasks"}, "range": [-4, 104]},
             yaxis={
+                "automargin": True,
                 "type": "log",
                 "tickvals": ticks,
                 "ticktext": words,
-                "title": {"text": "geometric-mean speedup"},
+                "title": {"text": "geometric-mean speedup", "standoff": 14},
             },
         ),
     }

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from leaderboard.charts.base import (
     COLOURS,
+    LEGEND,
     Figure,
     Table,
     label,
@@ -26,7 +27,7 @@ def figure(spreads: Sequence[Spread]) -> Figure:
             len(spreads),
             barmode="stack",
             showlegend=True,
-            legend={"orientation": "h", "y": -0.12, "yanchor": "top"},
+            legend=LEGEND,
             yaxis={
                 "autorange": "reversed",
                 "automargin": True,
@@ -41,7 +42,7 @@ def figure(spreads: Sequence[Spread]) -> Figure:
                 "ticktext": words,
                 "title": {"text": "speedup over PyTorch eager, log scale"},
             },
-            xaxis2={"domain": BESIDE, "title": {"text": "tasks without a speedup"}},
+            xaxis2={"domain": BESIDE, "title": {"text": "tasks without one"}},
             shapes=[_even_line()],
         ),
     }
@@ -81,7 +82,7 @@ def _box(spread: Spread) -> dict:
         "pointpos": 0,
         "marker": {"size": 4, "opacity": 0.55, "color": COLOURS["fast"]},
         "line": {"width": 1.2, "color": COLOURS["fast"]},
-        "fillcolor": "rgba(0,114,178,0.10)",
+        "fillcolor": "rgba(31,134,196,0.12)",
         "showlegend": False,
     }
 

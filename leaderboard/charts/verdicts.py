@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from leaderboard.charts.base import COLOURS, Figure, Table, label, layout
+from leaderboard.charts.base import COLOURS, LEGEND, Figure, Table, label, layout
 from leaderboard.figures import speed_word
 from leaderboard.rows import Spread
 
@@ -28,7 +28,7 @@ def figure(spreads: Sequence[Spread]) -> Figure:
         "layout": layout(
             len(spreads),
             barmode="stack",
-            legend={"orientation": "h", "y": -0.12, "yanchor": "top", "traceorder": "normal"},
+            legend=LEGEND,
             yaxis={"autorange": "reversed", "automargin": True, "type": "category"},
             xaxis={"title": {"text": "tasks"}},
         ),

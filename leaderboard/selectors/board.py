@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from benchmark import vocabulary
 from benchmark.models import Audit, Gpu, Method, Run, Submission, Task
@@ -22,7 +22,10 @@ from leaderboard.rows import (
     TaskRow,
 )
 
-IGNORED = object()  # an audit took the run out: our bug, or withdrawn
+IGNORED = "ignored"  # an audit took the run out: our bug, or withdrawn
+NEWEST_AUDIT = Subquery(
+    Audit.objects.filter(run=OuterRef("pk")).order_by("-created_at", "-id").values("verdict")[:1]
+)
 
 AUDITED = {
     vocabulary.CLEAN: COUNTED,
@@ -105,8 +108,8 @@ def counting_results(runs: QuerySet[Run], can_time: bool = True) -> Iterable[tup
         "id",
     )
     for row in ordered.values_list(*RESULT_FIELDS).iterator(chunk_size=5000):
-        state = _state(row, audits)
-        if state is not IGNORED:
+        state = _state(row[12] == row[13], row[11], audits.get(row[0]))
+        if state != IGNORED:
             yield row[1], _result(row, state, can_time)
 
 
@@ -122,16 +125,20 @@ def latest_runs(limit: int) -> tuple[RunLine, ...]:
         Run.objects.listed()
         .measured()
         .select_related("candidate__task", "candidate__submission__method", "gpu")
+        .annotate(newest_audit=NEWEST_AUDIT)
         .defer("log_tail", "environment", "kernels", "findings")
         .order_by("-created_at", "-id")[:limit]
     )
-    return tuple(run_line(run) for run in runs)
+    return tuple(run_line(run, run.newest_audit) for run in runs)
 
 
-def run_line(run: Run) -> RunLine:
+def run_line(run: Run, audit: str | None) -> RunLine:
+    """A line of a list. What is held back, rejected or stale shows that word and no speedup."""
     speedup = interval(run.speedup, run.speedup_low, run.speedup_high)
-    if not run.gpu.can_time:
+    state = _state(run.task_digest == run.candidate.task.digest, run.is_suspect, audit)
+    if state != COUNTED or not run.gpu.can_time:
         speedup = None
+    word = verdict_word(run.verdict, speedup.value if speedup else None)
     return RunLine(
         uuid=run.uuid,
         task=run.candidate.task.slug,
@@ -139,7 +146,7 @@ def run_line(run: Run) -> RunLine:
         method_slug=run.candidate.submission.method.slug,
         gpu=run.gpu.name,
         verdict=run.verdict,
-        word=verdict_word(run.verdict, speedup.value if speedup else None),
+        word=word if state == COUNTED else state,
         speedup=speedup,
         round=run.candidate.round,
         created_at=run.created_at,
@@ -179,16 +186,16 @@ def _is_chosen(task: TaskRow, choice: Choice) -> bool:
     )
 
 
-def _state(row: tuple, audits: dict[int, str]) -> object:
-    id, is_suspect, digest, current = row[0], row[11], row[12], row[13]
-    if digest != current:
+def _state(is_current: bool, is_suspect: bool, audit: str | None) -> str:
+    """What becomes of a run: an audit outweighs the judge's own suspicion."""
+    if not is_current:
         return STALE
-    if id in audits:
-        return AUDITED[audits[id]]
+    if audit is not None:
+        return AUDITED[audit]
     return SUSPECT if is_suspect else COUNTED
 
 
-def _result(row: tuple, state: object, can_time: bool) -> Result:
+def _result(row: tuple, state: str, can_time: bool) -> Result:
     uuid: UUID = row[5]
     return Result(
         method=row[2],
@@ -198,5 +205,5 @@ def _result(row: tuple, state: object, can_time: bool) -> Result:
         verdict=row[6],
         stage=row[7],
         speedup=interval(row[8], row[9], row[10]) if can_time else None,
-        state=str(state),
+        state=state,
     )

@@ -113,10 +113,10 @@ def on_gpus(
     rounds = tuple(
         _round(gpu, number, results.values())
         for gpu in gpus
-        for number, results in sorted(by_round.get(gpu.slug, {}).items())
+        if len(by_round.get(gpu.slug, {})) > 1
+        for number, results in sorted(by_round[gpu.slug].items())
     )
-    several = {row.round for row in rounds} != {0}
-    return summaries, rounds if several else ()
+    return summaries, rounds
 
 
 def _current_tasks() -> Iterable[tuple[int, str, bool]]:

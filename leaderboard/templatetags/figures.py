@@ -14,13 +14,15 @@ register.filter("error_figure", figures.error_figure)
 register.filter("listing", listing)
 register.filter("speed_word", figures.speed_word)
 
-AXIS = 3.0  # log2 units either side of 1.0x on the whisker: 1/8x to 8x
+AXIS = 2.0  # log2 units either side of 1.0x on the whisker: 1/4x to 4x
 
 
 @register.filter
 def word_class(word: str) -> str:
     """The colour class of a result's word."""
-    return {"fast": "fast", "even": "even", "slow": "slow", "correct": "correct"}.get(word, "bad")
+    if word in ("suspect", "stale", "ignored"):
+        return "held"
+    return word if word in ("fast", "even", "slow", "correct") else "bad"
 
 
 @register.filter

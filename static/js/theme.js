@@ -16,8 +16,9 @@
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.querySelector("[data-theme-toggle]");
     if (!button) return;
-    const name = () => { button.textContent = dark() ? "Light theme" : "Dark theme"; };
+    const name = () => { button.textContent = dark() ? "Light" : "Dark"; };
     button.hidden = false;
+    button.title = "Switch between the light and the dark theme";
     name();
     button.addEventListener("click", () => {
       const theme = dark() ? "light" : "dark";
