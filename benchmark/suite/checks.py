@@ -7,6 +7,7 @@ candidate's tensors beyond their bytes; type, dtype, device and shape are compar
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -71,7 +72,8 @@ class Close:
     that is itself bad can't open the gate. Half dtypes, computed in float32 and rounded once, get
     floor / 4 and cap / 16: bfloat16 inside a float16 kernel is off by four units and fails.
     `narrow_intermediates` counts the magnitude in eps(dtype): for chains whose PyTorch form rounds
-    in between.
+    in between. `written(*args, **kwargs)` returns magnitudes of what the call writes into its
+    arguments and doesn't return, by place: `{"argument[2]": ...}`.
     """
 
     k: float = 4.0
@@ -79,9 +81,16 @@ class Close:
     cap: float = 256.0
     magnitude: Callable[..., Any] | None = None
     narrow_intermediates: bool = False
+    written: Callable[..., dict[str, torch.Tensor]] | None = None
 
     def judge(self, trial: Trial) -> Comparison:
         expected = expectations(trial, self.magnitude)
+        if self.written is not None:
+            wide = upcast(trial.arguments)
+            with strict_precision():
+                sizes = self.written(*wide.args, **wide.kwargs)
+            for place, size in sizes.items():
+                expected[place] = dataclasses.replace(expected[place], magnitude=size)
         return _verdict(expected, _answers(trial), self._finding, "roundings")
 
     def describe(self) -> str:

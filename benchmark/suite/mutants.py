@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from benchmark.suite.checks import Close, Exact, Mixture, SameDistribution, expectations, floating
+from benchmark.suite.cost import shapes
 from benchmark.suite.spec import Arguments, Case, Task, Trial
 from benchmark.suite.trees import copied, map_tree, tensors
 
@@ -193,6 +194,14 @@ DETERMINISTIC = (
 RANDOM = (zeros, constant, last_tile_missing, one_nan, same_in_every_draw)
 
 
+def one_number(task: Task) -> bool:
+    """Whether every answer is a single number: its mean is itself, and so is its permutation."""
+    if any(task.may_mutate(case) for case in task.cases):
+        return False
+    outputs = [shapes(task, case)[1] for case in task.small_cases]
+    return all(tensor.numel() == 1 for tensor in tensors(outputs))
+
+
 def mutants_of(task: Task) -> tuple[Callable[..., Answer], ...]:
     """The mutants that are wrong for this task: order and digits of random numbers are free."""
     if isinstance(task.check, SameDistribution | Mixture):
@@ -201,4 +210,6 @@ def mutants_of(task: Task) -> tuple[Callable[..., Answer], ...]:
         dtype in task.dtypes for dtype in ("float64", "float32", "float16", "bfloat16")
     ):
         return tuple(m for m in DETERMINISTIC if m is not lower_dtype)
+    if one_number(task):
+        return tuple(m for m in DETERMINISTIC if m not in (constant, permuted))
     return DETERMINISTIC
