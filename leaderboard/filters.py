@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from urllib.parse import urlencode
 
 from django.http import Http404
@@ -27,8 +28,7 @@ class Choice:
 
     @property
     def query(self) -> str:
-        """The shortest query string that says the same; empty for defaults is never assumed for
-        the GPU, because the default GPU may change."""
+        """The shortest query string that says it all. It names the GPU: the default may change."""
         pairs = [
             ("gpu", self.gpu.slug),
             ("category", self.category),
@@ -66,16 +66,17 @@ def read_choice(parameters: Mapping[str, str], gpus: Sequence[GpuRow]) -> Choice
     by_slug = {gpu.slug: gpu for gpu in gpus}
     slug = _one_of(parameters, "gpu", by_slug)
     difficulty = _one_of(parameters, "difficulty", map(str, vocabulary.DIFFICULTIES))
-    choice = {
-        "category": _one_of(parameters, "category", vocabulary.CATEGORY_BY_SLUG),
-        "dtype": _one_of(parameters, "dtype", vocabulary.DTYPES),
-        "difficulty": int(difficulty) if difficulty else None,
-        "round": _round(parameters.get("round", "")),
-        "lane": _one_of(parameters, "lane", vocabulary.ORIGINS) or vocabulary.MEASURED,
-    }
+    asked = partial(
+        Choice,
+        category=_one_of(parameters, "category", vocabulary.CATEGORY_BY_SLUG),
+        dtype=_one_of(parameters, "dtype", vocabulary.DTYPES),
+        difficulty=int(difficulty) if difficulty else None,
+        round=_round(parameters.get("round", "")),
+        lane=_one_of(parameters, "lane", vocabulary.ORIGINS) or vocabulary.MEASURED,
+    )
     if not gpus:
         return None
-    return Choice(gpu=by_slug[slug] if slug else gpus[0], **choice)
+    return asked(gpu=by_slug[slug] if slug else gpus[0])
 
 
 def unknown(what: str, value: str, known: Iterable[str]) -> Http404:

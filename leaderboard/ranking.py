@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any, TypeVar
 
 from leaderboard.figures import Interval
 
@@ -20,6 +21,7 @@ SEED = 176  # fixed, so that a page shows the same interval on each visit
 TAIL = 0.025
 LANE_BYTES = 8
 LOG_SCALE = 1 << 24  # of log2 speedups in fixed point: finer than the three digits shown
+Number = TypeVar("Number", int, float)
 LOG_OFFSET = 64  # keeps them positive: a speedup lies between 2**-64 and 2**64
 
 
@@ -28,7 +30,7 @@ class Entry:
     """What a method solved: speedup by task, None where it solved but was not timed."""
 
     key: str
-    solved: Mapping[Hashable, float | None]
+    solved: Mapping[Any, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +152,11 @@ def _rank_intervals(sample: Sequence[Draw], count: int) -> list[tuple[int, int]]
     return [(_low(column), _high(column)) if column else (1, count) for column in columns]
 
 
-def _low(column: Sequence) -> "int | float":
+def _low(column: Sequence[Number]) -> Number:
     return column[math.floor(TAIL * (len(column) - 1))]
 
 
-def _high(column: Sequence) -> "int | float":
+def _high(column: Sequence[Number]) -> Number:
     return column[math.ceil((1 - TAIL) * (len(column) - 1))]
 
 

@@ -13,6 +13,7 @@ COUNTED, STALE, SUSPECT, REJECTED = "counted", "stale", "suspect", "rejected"
 
 @dataclass(frozen=True, slots=True)
 class GpuRow:
+    id: int
     slug: str
     name: str
     architecture: str

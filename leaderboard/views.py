@@ -14,7 +14,7 @@ from leaderboard.charts.base import Table, csv_text
 from leaderboard.charts.registry import CHARTS
 from leaderboard.filters import read_choice, unknown
 from leaderboard.ranking import DRAWS
-from leaderboard.rows import Board
+from leaderboard.rows import Board, Standing
 from leaderboard.selectors import board as boards
 from leaderboard.selectors import methods, runs, tasks
 
@@ -62,7 +62,6 @@ def categories(request: HttpRequest) -> HttpResponse:
     if context["board"]:
         ranked = [standing.method for standing in context["board"].standings]
         context["heatmap"] = summaries.heatmap(context["data"], ranked)
-        context["charts"] = _charts(context, "correctness")
     return page(request, "leaderboard/categories.html", context)
 
 
@@ -227,17 +226,22 @@ def _csv(table: Table, name: str) -> HttpResponse:
     return response
 
 
+BOARD_COLUMNS = (
+    *("rank", "rank_low", "rank_high", "tie_group", "method", "kind", "gpu"),
+    *("tasks", "judged", "loaded", "called", "correct", "faster", "timed"),
+    *("speedup", "speedup_low", "speedup_high", "baseline"),
+)
+
+
 def _board_table(board: Board) -> Table:
-    columns = ("rank", "rank_low", "rank_high", "tie_group", "method", "kind", "gpu", "tasks")
-    columns += ("judged", "loaded", "called", "correct", "faster", "timed")
-    columns += ("speedup", "speedup_low", "speedup_high", "baseline")
-    rows = []
-    for s in board.standings:
-        f = s.funnel
-        rows.append(
-            (s.rank, s.rank_low, s.rank_high, s.group, s.method.name, s.method.kind)
-            + (board.gpu.slug, f.tasks, f.judged, f.loaded, f.called, f.correct, f.faster, s.timed)
-            + ((s.speedup.value, s.speedup.low, s.speedup.high) if s.speedup else (None,) * 3)
-            + (vocabulary.BASELINE,)
-        )
-    return Table(columns, tuple(rows))
+    return Table(BOARD_COLUMNS, tuple(_board_row(board, s) for s in board.standings))
+
+
+def _board_row(board: Board, s: Standing) -> tuple[Any, ...]:
+    f, speedup = s.funnel, s.speedup
+    return (
+        *(s.rank, s.rank_low, s.rank_high, s.group, s.method.name, s.method.kind, board.gpu.slug),
+        *(f.tasks, f.judged, f.loaded, f.called, f.correct, f.faster, s.timed),
+        *((speedup.value, speedup.low, speedup.high) if speedup else (None, None, None)),
+        vocabulary.BASELINE,
+    )

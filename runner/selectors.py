@@ -230,7 +230,7 @@ def _newest_jobs(submission: Submission) -> dict[tuple[int, int], Job]:
 
 def _newest_runs(submission: Submission) -> dict[tuple[int, int], Run]:
     runs = Run.objects.filter(candidate__submission=submission).select_related("gpu")
-    runs = runs.only("uuid", "candidate", "gpu", "verdict", "speedup")
+    runs = runs.only("uuid", "candidate", "gpu", "verdict", "speedup", "is_suspect")
     return {(run.candidate_id, run.gpu_id): run for run in runs.order_by("created_at", "id")}
 
 
@@ -259,7 +259,7 @@ def _outcome(job: Job | None, run: Run | None) -> Outcome | None:
     return Outcome(
         verdict=shown.verdict if shown else "",
         run=shown.uuid if shown else None,
-        speedup=shown.speedup if shown and shown.gpu.can_time else None,
+        speedup=shown.speedup if shown and shown.gpu.can_time and not shown.is_suspect else None,
         state=job.state if job else vocabulary.DONE,
         job=job.uuid if job else None,
         reason=job.reason if job else "",
@@ -285,5 +285,5 @@ def _devices_online() -> Counter[int]:
 def _median_wait(gpu: Gpu) -> timedelta | None:
     started = Job.objects.filter(gpu=gpu, started_at__isnull=False).order_by("-started_at")
     times = started.values_list("created_at", "started_at")[:WAITS_LOOKED_AT]
-    waits = [(begun - made).total_seconds() for made, begun in times]
+    waits = [(begun - made).total_seconds() for made, begun in times if begun]
     return timedelta(seconds=round(median(waits))) if waits else None

@@ -28,7 +28,8 @@ def submit(request: HttpRequest) -> HttpResponse:
     form = SubmissionForm(request.POST, request.FILES, user=user)
     if not form.is_valid():
         return _form_page(request, form, code=400)
-    intake = read_upload(*form.cleaned_data["upload"], submitting.known_tasks())
+    name, data = form.cleaned_data["upload"]
+    intake = read_upload(name, data, submitting.known_tasks())
     if "check" in request.POST:
         return _form_page(request, form, intake, _plan(intake, form.cleaned_data, user))
     return _take(request, form, intake, user)

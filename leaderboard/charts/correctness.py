@@ -3,7 +3,7 @@
 from leaderboard.charts.base import Figure, Table, label, layout
 from leaderboard.rows import Cell, Heatmap
 
-SCALE = [[0, "rgba(31,134,196,0.06)"], [1, "rgba(31,134,196,1)"]]
+SCALE = [[0, "#eef5fa"], [1, "#0b5f8a"]]  # opaque, so that plotly finds a readable text colour
 
 
 def figure(heatmap: Heatmap) -> Figure:

@@ -50,6 +50,7 @@ RESULT_FIELDS = (
     "is_suspect",
     "task_digest",
     "candidate__task__digest",
+    "gpu__can_time",
 )
 
 
@@ -69,7 +70,7 @@ def gpus() -> tuple[GpuRow, ...]:
     counts = dict(tally.values_list("gpu_id", "runs"))
     known = Gpu.objects.filter(Q(pk__in=list(counts)) | Q(is_judging=True))
     rows = [
-        GpuRow(gpu.slug, gpu.name, gpu.architecture, gpu.can_time, counts.get(gpu.pk, 0))
+        GpuRow(gpu.pk, gpu.slug, gpu.name, gpu.architecture, gpu.can_time, counts.get(gpu.pk, 0))
         for gpu in known
     ]
     return tuple(
@@ -90,13 +91,13 @@ def board_data(choice: Choice) -> BoardData:
     chosen = {task.id for task in tasks}
     results = {
         (result.method, result.task): result
-        for _, result in counting_results(runs, choice.gpu.can_time)
+        for _, result in counting_results(runs)
         if result.task in chosen
     }
     return BoardData(choice, tasks, methods, results)
 
 
-def counting_results(runs: QuerySet[Run], can_time: bool = True) -> Iterable[tuple[int, Result]]:
+def counting_results(runs: QuerySet[Run]) -> Iterable[tuple[int, Result]]:
     """(GPU, result) in the order in which the later one of a method and task replaces the earlier:
     by submission, then round, then age. Two queries."""
     audits = audit_verdicts(runs)
@@ -108,9 +109,9 @@ def counting_results(runs: QuerySet[Run], can_time: bool = True) -> Iterable[tup
         "id",
     )
     for row in ordered.values_list(*RESULT_FIELDS).iterator(chunk_size=5000):
-        state = _state(row[12] == row[13], row[11], audits.get(row[0]))
+        state = state_of(row[12] == row[13], row[11], audits.get(row[0]))
         if state != IGNORED:
-            yield row[1], _result(row, state, can_time)
+            yield row[1], _result(row, state)
 
 
 def audit_verdicts(runs: QuerySet[Run]) -> dict[int, str]:
@@ -135,7 +136,7 @@ def latest_runs(limit: int) -> tuple[RunLine, ...]:
 def run_line(run: Run, audit: str | None) -> RunLine:
     """A line of a list. What is held back, rejected or stale shows that word and no speedup."""
     speedup = interval(run.speedup, run.speedup_low, run.speedup_high)
-    state = _state(run.task_digest == run.candidate.task.digest, run.is_suspect, audit)
+    state = state_of(run.task_digest == run.candidate.task.digest, run.is_suspect, audit)
     if state != COUNTED or not run.gpu.can_time:
         speedup = None
     word = verdict_word(run.verdict, speedup.value if speedup else None)
@@ -186,7 +187,7 @@ def _is_chosen(task: TaskRow, choice: Choice) -> bool:
     )
 
 
-def _state(is_current: bool, is_suspect: bool, audit: str | None) -> str:
+def state_of(is_current: bool, is_suspect: bool, audit: str | None) -> str:
     """What becomes of a run: an audit outweighs the judge's own suspicion."""
     if not is_current:
         return STALE
@@ -195,7 +196,7 @@ def _state(is_current: bool, is_suspect: bool, audit: str | None) -> str:
     return SUSPECT if is_suspect else COUNTED
 
 
-def _result(row: tuple, state: str, can_time: bool) -> Result:
+def _result(row: tuple, state: str) -> Result:
     uuid: UUID = row[5]
     return Result(
         method=row[2],
@@ -204,6 +205,6 @@ def _result(row: tuple, state: str, can_time: bool) -> Result:
         run=uuid,
         verdict=row[6],
         stage=row[7],
-        speedup=interval(row[8], row[9], row[10]) if can_time else None,
+        speedup=interval(row[8], row[9], row[10]) if row[14] else None,
         state=state,
     )

@@ -155,11 +155,7 @@ def _summary(
 ) -> OnGpu:
     tasks = _chosen(gpu, known)
     results = [final[id] for id, _ in tasks if id in final]
-    solved = {
-        r.task: r.speedup.value if r.speedup and gpu.can_time else None
-        for r in results
-        if r.is_solved
-    }
+    solved = {r.task: r.speedup.value if r.speedup else None for r in results if r.is_solved}
     (placed,) = ranking.rank([ranking.Entry(gpu.slug, solved)], [id for id, _ in tasks])
     return OnGpu(
         gpu=gpu,
@@ -186,7 +182,7 @@ def _cell(category: str, tasks: Sequence[tuple[int, str]], final: Mapping[int, R
 def _round(gpu: GpuRow, number: int, results: Iterable[Result]) -> RoundRow:
     judged = [result for result in results if result.is_judged]
     solved = [result for result in judged if result.is_solved]
-    timed = [r.speedup.value for r in solved if r.speedup and gpu.can_time]
+    timed = [r.speedup.value for r in solved if r.speedup]
     return RoundRow(
         gpu, number, len(judged), len(solved), ranking.geometric_mean(timed), len(timed)
     )

@@ -7,8 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from benchmark import vocabulary
-from benchmark.models import Measurement, Run, Submission
+from benchmark.models import Audit, Measurement, Run, Submission
 from leaderboard.figures import Interval, interval, verdict_word
+from leaderboard.rows import COUNTED
+from leaderboard.selectors.board import state_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,7 @@ class RunPage:
     stage: str
     detail: str
     speedup: Interval | None
-    is_stale: bool
-    is_suspect: bool
+    state: str
     task_digest: str
     judge_version: str
     source: str
@@ -126,6 +127,10 @@ def _page(run: Run) -> RunPage:
     speedup = interval(run.speedup, run.speedup_low, run.speedup_high)
     if not run.gpu.can_time:
         speedup = None
+    audits = tuple(_audits(run.audits.all()))
+    newest = audits[0].verdict if audits else None
+    state = state_of(run.task_digest == task.digest, run.is_suspect, newest)
+    word = verdict_word(run.verdict, speedup.value if speedup else None)
     return RunPage(
         uuid=run.uuid,
         task=task.slug,
@@ -145,13 +150,12 @@ def _page(run: Run) -> RunPage:
         origin=run.origin,
         origin_text=vocabulary.ORIGINS[run.origin],
         verdict=run.verdict,
-        word=verdict_word(run.verdict, speedup.value if speedup else None),
+        word=word if state == COUNTED else state,
         meaning=vocabulary.VERDICTS[run.verdict],
         stage=run.stage,
         detail=run.detail,
         speedup=speedup,
-        is_stale=run.task_digest != task.digest,
-        is_suspect=run.is_suspect,
+        state=state,
         task_digest=run.task_digest,
         judge_version=run.judge_version,
         source=candidate.source.text,
@@ -165,17 +169,20 @@ def _page(run: Run) -> RunPage:
         peak_memory_bytes=run.peak_memory_bytes,
         created_at=run.created_at,
         measurements=tuple(_measurements(run.measurements.all(), run.gpu.can_time)),
-        audits=tuple(
-            AuditRow(
-                audit.verdict,
-                vocabulary.AUDIT_VERDICTS[audit.verdict],
-                audit.reason,
-                audit.evidence,
-                audit.created_at,
-            )
-            for audit in run.audits.all()
-        ),
+        audits=audits,
     )
+
+
+def _audits(found: Iterable[Audit]) -> Iterable[AuditRow]:
+    """Newest first."""
+    for audit in found:
+        yield AuditRow(
+            audit.verdict,
+            vocabulary.AUDIT_VERDICTS[audit.verdict],
+            audit.reason,
+            audit.evidence,
+            audit.created_at,
+        )
 
 
 def _measurements(found: Iterable[Measurement], can_time: bool) -> Iterable[MeasurementRow]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from benchmark import vocabulary
 from benchmark.models import Method, Run, Task
 from leaderboard.rows import GpuRow, MethodRow, Result, RunLine
-from leaderboard.selectors.board import counting_results, method_row, run_line
+from leaderboard.selectors.board import NEWEST_AUDIT, counting_results, method_row, run_line
 
 BEST_SHOWN = 5
 
@@ -87,15 +87,10 @@ def contract(slug: str) -> Contract | None:
 def matrix(task: int, gpus: tuple[GpuRow, ...]) -> tuple[MatrixRow, ...]:
     """Method x GPU: the final round's result of each method, measured here."""
     runs = Run.objects.listed().measured().filter(candidate__task=task)
-    timing = {gpu.slug: gpu.can_time for gpu in gpus}
-    by_place: dict[tuple[int, str], Result] = {}
-    for gpu in runs.order_by().values_list("gpu__slug", flat=True).distinct():
-        on_gpu = runs.filter(gpu__slug=gpu)
-        for _, result in counting_results(on_gpu, timing.get(gpu, False)):
-            by_place[result.method, gpu] = result
+    by_place = {(result.method, gpu): result for gpu, result in counting_results(runs)}
     methods = Method.objects.filter(pk__in={method for method, _ in by_place})
     return tuple(
-        MatrixRow(method_row(method), tuple(by_place.get((method.pk, gpu.slug)) for gpu in gpus))
+        MatrixRow(method_row(method), tuple(by_place.get((method.pk, gpu.id)) for gpu in gpus))
         for method in methods
     )
 
@@ -108,13 +103,14 @@ def best_runs(task: int) -> tuple[RunLine, ...]:
         .passed()
         .comparable()
         .trusted()
+        .annotate(newest_audit=NEWEST_AUDIT)
         .filter(candidate__task=task, gpu__can_time=True, speedup__isnull=False)
         .select_related("candidate__task", "candidate__submission__method", "gpu")
         .defer("log_tail", "environment", "kernels", "findings")
         .order_by("-speedup", "id")[: BEST_SHOWN * 10]
     )
     seen: dict[tuple[str, str], RunLine] = {}
-    for line in (run_line(run, run.audit_verdict) for run in runs):
+    for line in (run_line(run, run.newest_audit) for run in runs):
         seen.setdefault((line.method_slug, line.gpu), line)
     return tuple(seen.values())[:BEST_SHOWN]
 

@@ -9,9 +9,7 @@ from django.db.models import QuerySet
 from benchmark import vocabulary
 from benchmark.models import Candidate, Gpu, Measurement, Method, Run, Source, Submission, Task
 
-SOURCE = (
-    "import triton\n\n\ndef relu(input):\n    return input.clamp(min=0)  # <b>&\n"
-)
+SOURCE = "import triton\n\n\ndef relu(input):\n    return input.clamp(min=0)  # <b>&\n"
 START = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 _minutes = count()
 

@@ -1,0 +1,104 @@
+"""Ranking: golden orders, ties, missing values, determinism."""
+
+import math
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leaderboard.ranking import Entry, geometric_mean, rank
+
+TASKS = list(range(40))
+
+
+def entry(key: str, solved: range, speedup: float | None = 1.0) -> Entry:
+    return Entry(key, dict.fromkeys(solved, speedup))
+
+
+def test_nothing_to_rank_is_an_empty_ranking():
+    assert rank([], TASKS) == []
+
+
+def test_more_tasks_solved_comes_first_however_slow():
+    placed = rank([entry("few", range(10), 9.0), entry("many", range(20), 0.5)], TASKS)
+    assert [p.key for p in placed] == ["many", "few"]
+    assert [p.rank for p in placed] == [1, 2]
+
+
+def test_equal_counts_are_ordered_by_geometric_mean():
+    placed = rank([entry("slow", range(10), 1.1), entry("fast", range(10, 20), 1.4)], TASKS)
+    assert [p.key for p in placed] == ["fast", "slow"]
+    assert placed[0].speedup is not None
+    assert math.isclose(placed[0].speedup.value, 1.4, rel_tol=1e-6)
+
+
+def test_a_solver_without_times_comes_after_one_with_times():
+    placed = rank([entry("untimed", range(10), None), entry("timed", range(10), 0.2)], TASKS)
+    assert [p.key for p in placed] == ["timed", "untimed"]
+    assert placed[1].speedup is None
+    assert placed[1].timed == 0
+
+
+def test_who_solved_nothing_is_last_with_no_speedup():
+    placed = rank([entry("none", range(0)), entry("one", range(1))], TASKS)
+    assert [(p.key, p.solved) for p in placed] == [("one", 1), ("none", 0)]
+    assert placed[1].speedup is None
+
+
+def test_identical_results_share_rank_interval_and_group():
+    placed = rank([entry("b", range(10)), entry("a", range(10))], TASKS)
+    assert [(p.key, p.rank, p.group) for p in placed] == [("a", 1, 1), ("b", 1, 1)]
+    assert {(p.rank_low, p.rank_high) for p in placed} == {(1, 1)}
+
+
+def test_one_task_more_is_a_tie_and_twenty_more_are_not():
+    close = rank([entry("a", range(21)), entry("b", range(19, 39), 1.0)], TASKS)
+    assert {p.group for p in close} == {1}
+    clear = rank([entry("a", range(39)), entry("b", range(10))], TASKS)
+    assert [p.group for p in clear] == [1, 2]
+    assert [(p.rank_low, p.rank_high) for p in clear] == [(1, 1), (2, 2)]
+
+
+def test_a_subset_on_the_same_tasks_is_told_apart_better_than_other_tasks():
+    """The draws are paired: who solves the same tasks and more is never behind."""
+    nested = rank([entry("a", range(24)), entry("b", range(20))], TASKS)
+    assert nested[0].rank_high == 1
+    crossed = rank([entry("a", range(24)), entry("b", range(20, 40))], TASKS)
+    assert crossed[0].rank_high == 2
+
+
+def test_the_same_input_gives_the_same_intervals_in_any_order():
+    entries = [entry("a", range(20), 1.3), entry("b", range(5, 26), 0.9), entry("c", range(12))]
+    assert rank(entries, TASKS) == rank(entries[::-1], TASKS)
+
+
+def test_a_single_task_has_an_interval_of_its_own():
+    (placed,) = rank([entry("a", range(1), 2.0)], [0])
+    assert (placed.rank_low, placed.rank_high) == (1, 1)
+    assert str(placed.speedup) == "2.00 [2.00, 2.00]"
+
+
+def test_without_any_task_nothing_breaks():
+    (placed,) = rank([entry("a", range(0))], [])
+    assert (placed.rank, placed.solved, placed.speedup) == (1, 0, None)
+
+
+ratios = st.floats(min_value=1e-6, max_value=1e6)
+solutions = st.dictionaries(st.integers(0, 11), st.one_of(st.none(), ratios))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(solutions, min_size=1, max_size=6))
+def test_packed_sums_agree_with_plain_arithmetic(solved):
+    """The integer lanes are only a fast way of adding: counts are exact, means to the digits shown."""
+    entries = [Entry(str(i), found) for i, found in enumerate(solved)]
+    for placed in rank(entries, range(12), draws=20):
+        found = solved[int(placed.key)]
+        timed = [ratio for ratio in found.values() if ratio is not None]
+        assert placed.solved == len(found)
+        assert placed.timed == len(timed)
+        assert placed.rank_low <= placed.rank <= placed.rank_high
+        if timed:
+            assert math.isclose(placed.speedup.value, geometric_mean(timed), rel_tol=1e-5)
+            assert placed.speedup.low <= placed.speedup.value <= placed.speedup.high
+        else:
+            assert placed.speedup is None
