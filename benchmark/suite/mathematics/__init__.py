@@ -1,0 +1,1 @@
+"""Mathematics: elementary and special functions, arithmetic, transforms."""
