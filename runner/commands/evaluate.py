@@ -148,7 +148,7 @@ def _exit_status(outcome: Outcome) -> int:
     return 0 if outcome.runs or outcome.declined else UNUSABLE
 
 
-# -- what to judge ---------------------------------------------------------------------------------
+# -- what to judge --
 
 
 def _read(paths: tuple[Path, ...], task: str | None, tasks: list[dict]) -> Intake:
@@ -190,7 +190,7 @@ def _known(tasks: list[dict]) -> KnownTasks:
     return KnownTasks(names, aliases, {one["name"]: one["description"] for one in tasks})
 
 
-# -- judging ---------------------------------------------------------------------------------------
+# -- judging --
 
 
 def _judge_all(
@@ -250,7 +250,7 @@ def _with_notes(run: dict, found: Found) -> dict:
     return {**run, "findings": [*notes, *run["findings"]], "place": found.place}
 
 
-# -- showing ---------------------------------------------------------------------------------------
+# -- showing --
 
 
 def _write(path: Path | None, outcome: Outcome) -> None:

@@ -1,7 +1,8 @@
 """The judge: one candidate, one task, one device, one report.
 
-Pure: the standard library here, torch and triton in the processes that it starts; no Django, no Celery, no database.
-Importing this package doesn't import torch, so that a worker's parent process stays small and free of CUDA.
+Pure: the standard library here, torch and triton in the processes that it starts; no Django, no
+Celery, no database. Importing this package doesn't import torch, so that a worker's parent process
+stays small and free of CUDA.
 """
 
 from runner.engine.devices import INTERPRETER, discover_devices, find_devices

@@ -1,7 +1,9 @@
-"""In the referee: manifests and raw bytes from a candidate back into trees, each byte read exactly once.
+"""In the referee: manifests and raw bytes from a candidate back into trees, each byte read exactly
+once.
 
-Everything here is checked as hostile. The bytes are copied out of the shared file with `pread` before anything looks at
-them: the candidate may go on writing there, what is judged no longer changes.
+Everything here is checked as hostile. The bytes are copied out of the shared file with `pread`
+before anything looks at them: the candidate may go on writing there, what is judged no longer
+changes.
 """
 
 import os
@@ -23,7 +25,9 @@ class BadManifest(Exception):  # noqa: N818 - the candidate's fault, not an erro
 
 
 class WrongType(Exception):  # noqa: N818 - becomes the verdict wrong-dtype
-    """A part of the answer is no plain tensor, number, list or tuple; `str()` says which part and why."""
+    """A part of the answer is no plain tensor, number, list or tuple; `str()` says which part and
+    why.
+    """
 
 
 class Opaque:
@@ -31,7 +35,9 @@ class Opaque:
 
 
 class Reader:
-    """Rebuilds trees from one shared file of `size` bytes; tensors of the judged device go to `device`."""
+    """Rebuilds trees from one shared file of `size` bytes; tensors of the judged device go to
+    `device`.
+    """
 
     def __init__(self, descriptor: int, size: int, device: str) -> None:
         self._descriptor = descriptor

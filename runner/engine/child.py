@@ -1,7 +1,8 @@
 """The candidate's process: loads one source and answers challenges, until it is killed.
 
-Nothing here decides anything. A challenge is a case and a seed that did not exist a moment before; the answer is raw
-bytes in a shared file and a manifest. Expected values, later seeds and the rule of the comparison are elsewhere.
+Nothing here decides anything. A challenge is a case and a seed that did not exist a moment before;
+the answer is raw bytes in a shared file and a manifest. Expected values, later seeds and the rule
+of the comparison are elsewhere.
 """
 
 import contextlib
@@ -24,6 +25,7 @@ import torch
 
 from benchmark import suite
 from runner.engine import protocol
+from runner.engine.answers import same_bits
 from runner.engine.export import Exporter, TooMuch, storage_pointers, tensors_of
 from runner.engine.observer import Observer, watch_compile, watch_launches, watch_threads
 from runner.engine.shim import LooksLikeCuda, pretend_cuda
@@ -40,7 +42,9 @@ _collect = gc.collect
 
 
 class Process:
-    """One candidate's state: its entry point, its last arguments, and the outputs that are held for a later look."""
+    """One candidate's state: its entry point, its last arguments, and the outputs that are held for
+    a later look.
+    """
 
     def __init__(self, sock: socket.socket, answers: int, size: int, device: str) -> None:
         self.sock = sock
@@ -52,6 +56,7 @@ class Process:
         self.arguments: Any = None
         self.outputs: list[Any] = []
         self.held: list[Any] = []
+        self._hidden: dict[str, types.ModuleType] = {}
         self._synchronize: Callable[[], None] = (
             torch.cuda.synchronize if self.on_gpu else lambda: None
         )
@@ -98,7 +103,7 @@ class Process:
         except BaseException as error:  # noqa: BLE001 - anything: this process speaks only through its channel
             return {"ok": False, "error": {"kind": "harness", **describe(error)}}
 
-    # -- load and call ---------------------------------------------------------------------------------------------
+    # -- load and call --
 
     def load(self, message: dict) -> dict:
         """Import the source from a file of its own: Triton reads its kernels' text from there."""
@@ -139,6 +144,11 @@ class Process:
         reply["outputs"] = [self.exporter.export(output, inputs) for output in outputs]
         if message.get("after"):
             reply["after"] = self.exporter.export([arguments.args, arguments.kwargs])
+        else:
+            drawn = task.arguments(case, message["seed"], self.device)
+            reply["unchanged"] = same_bits(
+                [arguments.args, arguments.kwargs], [drawn.args, drawn.kwargs]
+            )
         reply["largest"] = largest_of(arguments, outputs)
         return reply
 
@@ -161,23 +171,41 @@ class Process:
 
     @contextlib.contextmanager
     def candidate_code(self) -> Iterator[None]:
-        """Around everything that the candidate wrote: the device it expects, our modules out of reach, its errors caught."""
-        hidden = {
-            name: module for name, module in sys.modules.items() if name.partition(".")[0] in OURS
-        }
-        for name in hidden:
-            del sys.modules[name]
-        sys.meta_path.insert(0, Unimportable)
+        """Around everything that the candidate wrote: the device it expects, our modules out of
+        reach.
+        """
         looks = contextlib.nullcontext() if self.on_gpu else LooksLikeCuda(self.observer)
-        try:
+        with self.catching():
+            self.hide()
             with looks:
                 yield
-        except BaseException as error:  # noqa: BLE001 - whatever a stranger raises
+
+    @contextlib.contextmanager
+    def catching(self) -> Iterator[None]:
+        """Turn whatever the candidate raises into Failed, and bring our modules back."""
+        try:
+            yield
+        except BaseException as error:  # noqa: BLE001 - SystemExit and its like included
             raise Failed(error) from None
         finally:
-            if Unimportable in sys.meta_path:
-                sys.meta_path.remove(Unimportable)
-            sys.modules.update(hidden)
+            self.show()
+
+    def hide(self) -> None:
+        """Take our modules away, so that the candidate can neither use the suite nor patch the
+        judge by name.
+        """
+        found = {n: module for n, module in sys.modules.items() if n.partition(".")[0] in OURS}
+        for name in found:
+            del sys.modules[name]
+        self._hidden |= found
+        sys.meta_path.insert(0, Unimportable)
+
+    def show(self) -> None:
+        """Bring them back: the suite imports some of them when it is used."""
+        while Unimportable in sys.meta_path:
+            sys.meta_path.remove(Unimportable)
+        sys.modules.update(self._hidden)
+        self._hidden = {}
 
 
 class Unimportable:
@@ -234,7 +262,9 @@ def is_memory(error: BaseException) -> bool:
 
 
 def same_place(old: Any, new: Any) -> Any:
-    """The new arguments, with their numbers written into the old tensors wherever those have the same form."""
+    """The new arguments, with their numbers written into the old tensors wherever those have the
+    same form.
+    """
     if isinstance(new, torch.Tensor):
         alike = (
             isinstance(old, torch.Tensor)
@@ -261,4 +291,4 @@ def largest_of(arguments: Any, outputs: list[Any]) -> int:
     """Numbers in the largest tensor of a call."""
     return max(
         (t.numel() for t in tensors_of([arguments.args, arguments.kwargs, outputs])), default=0
-    )  # type: ignore[attr-defined]
+    )

@@ -18,7 +18,9 @@ NOT_IN_SLUG = re.compile(
 
 
 def discover_devices() -> list[DeviceSpec]:
-    """The boards that nvidia-smi lists and this process may use, then the interpreter where torch is installed."""
+    """The boards that nvidia-smi lists and this process may use, then the interpreter where torch
+    is installed.
+    """
     boards = [board for line in _nvidia_smi().splitlines() if (board := _board(line))]
     visible = _visible_indices()
     boards = [board for board in boards if visible is None or board.index in visible]
@@ -27,7 +29,9 @@ def discover_devices() -> list[DeviceSpec]:
 
 
 def find_devices(wanted: str) -> list[DeviceSpec]:
-    """The devices that `cpu`, `cuda`, `cuda:N` or `all` (every board) means; ValueError with what there is."""
+    """The devices that `cpu`, `cuda`, `cuda:N` or `all` (every board) means; ValueError with what
+    there is.
+    """
     devices = discover_devices()
     if wanted == "all":
         found = [device for device in devices if device.kind == "cuda"]

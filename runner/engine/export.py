@@ -1,12 +1,14 @@
 """In the candidate's process: what a call returned, as a manifest and raw bytes in the shared file.
 
-Every torch function used here is captured before the candidate's import and is a C-level descriptor, so that a patched
-`torch.Tensor` or `json` changes nothing. What a hostile candidate does to this code from inside harms only itself: the
-referee takes the bytes as an answer to a fresh challenge, whoever wrote them.
+Every torch function used here is captured before the candidate's import and is a C-level
+descriptor, so that a patched `torch.Tensor` or `json` changes nothing. What a hostile candidate
+does to this code from inside harms only itself: the referee takes the bytes as an answer to a fresh
+challenge, whoever wrote them.
 """
 
 import mmap
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch.utils import _python_dispatch
@@ -20,7 +22,7 @@ _Tensor = torch.Tensor
 _Base = torch._C.TensorBase
 _dtype = _Base.dtype.__get__  # type: ignore[attr-defined]
 _shape = _Base.shape.__get__  # type: ignore[attr-defined]
-_device = _Base.device.__get__  # type: ignore[attr-defined]
+_device = _Base.device.__get__
 _layout = _Base.layout.__get__  # type: ignore[attr-defined]
 _stride, _numel, _element_size = _Base.stride, _Base.numel, _Base.element_size
 _detach, _contiguous, _reshape, _view = _Base.detach, _Base.contiguous, _Base.reshape, _Base.view
@@ -54,11 +56,13 @@ class Exporter:
         self._nodes = 0
 
     def export(self, tree: object, inputs: Sequence[int] = ()) -> dict:
-        """The manifest of a tree. `inputs` are storage pointers: a tensor on one of them is marked as their alias."""
+        """The manifest of a tree. `inputs` are storage pointers: a tensor on one of them is marked
+        as their alias.
+        """
         with _DisableTorchFunction(), _disable_modes():
             return self._node(tree, tuple(inputs), 0)
 
-    def _node(self, value: object, inputs: tuple[int, ...], depth: int) -> dict:
+    def _node(self, value: Any, inputs: tuple[int, ...], depth: int) -> dict:
         self._nodes += 1
         if self._nodes > MAX_NODES or depth > MAX_DEPTH:
             raise TooMuch("the answer has too many parts")
@@ -68,10 +72,10 @@ class Exporter:
         if _isinstance(value, _Tensor):
             return {"t": "other", "class": _class_name(kind), "why": "a subclass of torch.Tensor"}
         if kind is tuple or kind is list or _isinstance(value, tuple):
-            items = [self._node(item, inputs, depth + 1) for item in value]  # type: ignore[attr-defined]
+            items = [self._node(item, inputs, depth + 1) for item in value]
             return {"t": "list" if kind is list else "tuple", "items": items}
         if kind is dict:
-            return self._dict(value, inputs, depth)  # type: ignore[arg-type]
+            return self._dict(value, inputs, depth)
         return _scalar(value, kind)
 
     def _dict(self, value: dict, inputs: tuple[int, ...], depth: int) -> dict:
@@ -79,14 +83,14 @@ class Exporter:
         items = [self._node(item, inputs, depth + 1) for item in value.values()]
         return {"t": "dict", "keys": keys, "items": items}
 
-    def _tensor(self, tensor: object, inputs: tuple[int, ...]) -> dict:
+    def _tensor(self, tensor: Any, inputs: tuple[int, ...]) -> dict:
         attributes = _vars(tensor, "__dict__")
         if attributes:
             why = f"a tensor with attributes of its own: {_str(list(attributes))[:MAX_TEXT]}"
             return {"t": "other", "class": "Tensor", "why": why}
         if _layout(tensor) is not _strided:
             return {"t": "other", "class": "Tensor", "why": f"layout {_layout(tensor)}"}
-        node = {
+        node: dict[str, Any] = {
             "t": "tensor",
             "dtype": _str(_dtype(tensor)).removeprefix("torch."),
             "shape": [_int(n) for n in _shape(tensor)],
@@ -98,7 +102,7 @@ class Exporter:
             node["offset"], node["bytes"] = self._write(tensor)
         return node
 
-    def _write(self, tensor: object) -> tuple[int, int]:
+    def _write(self, tensor: Any) -> tuple[int, int]:
         size = _numel(tensor) * _element_size(tensor)
         start = -(-self._offset // ALIGNMENT) * ALIGNMENT
         if start + size > self._size:
@@ -111,20 +115,20 @@ class Exporter:
         return start, size
 
 
-def _scalar(value: object, kind: type) -> dict:
+def _scalar(value: Any, kind: type) -> dict:
     if value is None:
         return {"t": "none"}
     if kind is bool:
         return {"t": "bool", "value": bool(value)}
     if kind is int:
-        text = _str(value) if value.bit_length() < 4096 else "0"  # type: ignore[attr-defined]
+        text = _str(value) if value.bit_length() < 4096 else "0"
         return {"t": "int", "value": text}
     if kind is float:
-        return {"t": "float", "value": float.hex(value)}  # type: ignore[arg-type]
+        return {"t": "float", "value": float.hex(value)}
     if kind is complex:
-        return {"t": "complex", "value": [float.hex(value.real), float.hex(value.imag)]}  # type: ignore[attr-defined]
+        return {"t": "complex", "value": [float.hex(value.real), float.hex(value.imag)]}
     if kind is str:
-        return {"t": "str", "value": value[:MAX_TEXT]}  # type: ignore[index]
+        return {"t": "str", "value": value[:MAX_TEXT]}
     return {"t": "other", "class": _class_name(kind), "why": "no tensor, number, list or tuple"}
 
 
@@ -136,12 +140,14 @@ def _class_name(kind: type) -> str:
 
 
 def storage_pointers(tree: object) -> list[int]:
-    """Addresses of the storages under the tensors of a tree of arguments (made by us, so of known types)."""
+    """Addresses of the storages under the tensors of a tree of arguments (made by us, so of known
+    types).
+    """
     with _DisableTorchFunction(), _disable_modes():
         return [_storage_pointer(_storage(tensor)) for tensor in tensors_of(tree)]
 
 
-def tensors_of(tree: object) -> list[object]:
+def tensors_of(tree: Any) -> list[Any]:
     """The tensors of a tree of lists, tuples and dicts, in order."""
     if _isinstance(tree, _Tensor):
         return [tree]

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from benchmark import vocabulary as words
-from runner.engine import stages
+from runner.engine import physics, stages
 from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
 from runner.engine.report import Report
 from runner.engine.source import Unloadable, inspect_source
@@ -40,11 +40,12 @@ class Judge:
         self._walls: dict = {}
         self._without: tuple[str, ...] = ()
         self._contracts: dict[str, Contract] = {}
+        self._board: physics.Board | None = None
 
     def __enter__(self) -> Self:
         try:
             self._start()
-        except BaseException:  # noqa: BLE001 - whatever a stranger raises
+        except BaseException:
             self.close()
             raise
         return self
@@ -59,7 +60,7 @@ class Judge:
                 worker.close()
         self._nursery = self._referee = None
 
-    # -- processes -------------------------------------------------------------------------------------------------
+    # -- processes --
 
     def _start(self) -> None:
         """Start what is missing: both at first, the one that died later."""
@@ -102,9 +103,7 @@ class Judge:
                     self._walls = session.walls
                     return without
                 reasons.append(str(reply.get("error")))
-            except (
-                Exception
-            ) as error:  # any way of not starting is a reason to try with one wall less
+            except Exception as error:  # noqa: BLE001 - not starting, in any way: try a wall less
                 reasons.append(f"{type(error).__name__}: {error}")
         raise JudgeFailure(
             f"the device doesn't start in a candidate's process: {' | '.join(reasons)}"
@@ -121,7 +120,15 @@ class Judge:
             "stages": list(self.options.stages),
         }
 
-    # -- judging ---------------------------------------------------------------------------------------------------
+    def board(self) -> physics.Board:
+        """What the board can do, measured once. Call it with the board to oneself."""
+        if self._board is None:
+            assert self._referee is not None
+            found = self._referee.ask({"op": "board"}, 120.0)
+            self._board = physics.Board(found["bandwidth"], found["l2"], self.device.architecture)
+        return self._board
+
+    # -- judging --
 
     def tasks(self) -> list[dict]:
         """Every task of the suite: name, category, aliases, description."""
@@ -140,7 +147,7 @@ class Judge:
         return self._contracts[task]
 
     def judge(self, candidate: Candidate, progress: Progress | None = None) -> Report:
-        """One report. Raises Declined when this device can't judge it, JudgeFailure when we failed."""
+        """One report. Declined when this device can't judge it, JudgeFailure when we failed."""
         try:
             self._start()
             return self._judge(candidate, progress or no_progress)
@@ -159,7 +166,7 @@ class Judge:
         except Unloadable as error:
             report.verdict, report.detail = error.verdict, str(error)
         report.seconds["total"] = time.monotonic() - started
-        report.environment = {**self.environment, "source_ran_sha256": candidate.sha256}
+        report.environment = {**self.environment, **report.environment}
         return report
 
     def _trial(self, candidate: Candidate, contract: Contract, progress: Progress) -> Trial:
@@ -179,7 +186,14 @@ class Judge:
             cases=[case_row(case) for case in contract.cases],
         )
         return Trial(
-            candidate, contract, self.device, self.options, self._referee, report, progress
+            candidate=candidate,
+            contract=contract,
+            device=self.device,
+            options=self.options,
+            referee=self._referee,
+            report=report,
+            progress=progress,
+            board=self.board,
         )
 
     def _run(self, trial: Trial) -> None:
@@ -213,7 +227,8 @@ class Judge:
         report.kernels = report.kernels or launched(trial)
         report.log_tail = session.channel.log_tail()
         with contextlib.suppress(JudgeFailure):
-            report.peak_memory_bytes = session.end().get("peak_memory")
+            ended = session.end()
+            report.peak_memory_bytes = report.peak_memory_bytes or ended.get("peak_memory")
 
 
 def launched(trial: Trial) -> list[dict]:

@@ -1,4 +1,4 @@
-"""What goes into the judge, and the two ways in which no verdict comes out. Standard library only."""
+"""What goes into the judge, and the two ways to get no verdict. Standard library only."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -16,12 +16,14 @@ class JudgeFailure(Exception):  # noqa: N818 - the name of the contract
 
 
 class Declined(Exception):  # noqa: N818 - the name of the contract
-    """This device can't judge this candidate; `str()` is the reason that the author reads. No run."""
+    """This device can't judge this candidate; `str()` is the reason, for its author. No run."""
 
 
 @dataclass(frozen=True)
 class DeviceSpec:
-    """One board, or the interpreter. `memory` in bytes; `architecture` as in "sm_90", "" for the interpreter."""
+    """One board, or the interpreter. `memory` in bytes; `architecture` as in "sm_90", "" for the
+    interpreter.
+    """
 
     kind: str
     index: int
@@ -66,7 +68,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds per stage and bytes; a stage that runs over ends in `timeout`, memory in `out-of-memory`."""
+    """Seconds per stage and bytes; a stage that runs over ends in `timeout`, memory in
+    `out-of-memory`.
+    """
 
     load: float = 60.0
     call: float = 120.0
@@ -85,7 +89,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Options:
-    """How to judge. `seed` fixes the secret seeds, for tests of the judge itself: never for ranked runs."""
+    """How to judge. `seed` fixes the secret seeds, for tests of the judge itself: never for ranked
+    runs.
+    """
 
     stages: tuple[str, ...] = STAGES
     limits: Limits = field(default_factory=Limits)

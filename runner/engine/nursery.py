@@ -1,13 +1,15 @@
-"""The warm parent: torch and triton imported, no CUDA, no threads; it forks one walled-in child per candidate.
+"""The warm parent: torch and triton imported, no CUDA, no threads; it forks one walled-in child per
+candidate.
 
-Run as `python -m runner.engine.nursery FD`, with one end of a socket pair as FD. Holds no secret: what it has in memory
-its forks have too.
+Run as `python -m runner.engine.nursery FD`, with one end of a socket pair as FD. Holds no secret:
+what it has in memory its forks have too.
 """
 
 import gc
 import os
 import socket
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -52,7 +54,7 @@ class Nursery:
         try:
             if message["op"] == "fork":
                 return self.fork(message, descriptors)
-            return self.end(message["pid"])
+            return self.end(message["pid"], message.get("grace", 0.0))
         except OSError as error:
             return {"ok": False, "reason": f"{type(error).__name__}: {error}"}
 
@@ -68,7 +70,7 @@ class Nursery:
         gc.freeze()
 
     def fork(self, message: dict, descriptors: list[int]) -> dict:
-        """Start a child on the given channel, log and shared file; its walls leave out those named."""
+        """Start a child on the given channel, log and shared file, without the named walls."""
         limits = sandbox.Limits(**message["limits"])
         walls = self.walls
         for name in message.get("without", ()):
@@ -85,21 +87,36 @@ class Nursery:
         self.nurslings[pid] = Nursling(pid, cgroup)
         return {"ok": True, "pid": pid, "walls": walls.to_json()}
 
-    def end(self, pid: int) -> dict:
-        """Kill a child and everything it started. How it ended: `status` as waitstatus_to_exitcode, -9 for our own kill."""
+    def end(self, pid: int, grace: float = 0.0) -> dict:
+        """Kill a child and everything it started. How it ended: `status` as waitstatus_to_exitcode.
+
+        `grace`: seconds in which it may still end by itself, for a child that closed its channel.
+        """
         nursling = self.nurslings.pop(pid)
-        done, status = os.waitpid(pid, os.WNOHANG)
+        died = ended_by_itself(pid, grace)
         sandbox.end(pid)
-        if not done:
-            _, status = os.waitpid(pid, 0)
+        _, status = os.waitpid(pid, 0)
         out_of_memory, peak = leave_cgroup(nursling.cgroup)
         return {
             "ok": True,
-            "died": bool(done),
+            "died": died,
             "status": os.waitstatus_to_exitcode(status),
             "out_of_memory": out_of_memory,
             "peak_memory": peak,
         }
+
+
+def ended_by_itself(pid: int, seconds: float) -> bool:
+    """Did a child end within the limit? Leaves it unreaped, so that its number can't belong to
+    another process.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return True
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.002)
 
 
 WARM_MODULES = (
@@ -126,7 +143,9 @@ def leave_cgroup(cgroup: sandbox.Cgroup | None) -> tuple[bool, int | None]:
 def become_child(
     message: dict, descriptors: list[int], walls: sandbox.Walls, limits: sandbox.Limits, cgroup: Any
 ) -> NoReturn:
-    """In the fork: redirect output to the log, put up the walls, then answer challenges. Never returns."""
+    """In the fork: redirect output to the log, put up the walls, then answer challenges. Never
+    returns.
+    """
     try:
         channel, log, answers = descriptors
         null = os.open(os.devnull, os.O_RDONLY)

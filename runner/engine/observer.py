@@ -1,7 +1,9 @@
-"""In the candidate's process: which kernels it launches and which PyTorch operators it calls, call by call.
+"""In the candidate's process: which kernels it launches and which PyTorch operators it calls, call
+by call.
 
-Launches are seen by wrapping Triton's own launch, in the interpreter and on a GPU alike; operators by a dispatch mode.
-The same wrappers switch the candidate's kernels off for the test that its answer depends on them.
+Launches are seen by wrapping Triton's own launch, in the interpreter and on a GPU alike; operators
+by a dispatch mode. The same wrappers switch the candidate's kernels off for the test that its
+answer depends on them.
 """
 
 import contextlib
@@ -24,7 +26,7 @@ UNINITIALIZED = frozenset(
 INEXACT_DTYPES = frozenset(
     {torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2}
 )  # in the interpreter
-INTEGER_POISON = 113  # fits int8 and uint8; as an index it is out of most small ranges, as a value it is conspicuous
+INTEGER_POISON = 113  # fits int8; out of most small ranges as an index, conspicuous as a value
 
 _Tensor = torch.Tensor
 _fill_ = torch._C.TensorBase.fill_
@@ -40,7 +42,9 @@ _libraries = tuple(
 
 
 class Record:
-    """What one call did. `operators` maps a name to [calls, numbers in its largest tensor, bytes read and written]."""
+    """What one call did. `operators` maps a name to [calls, numbers in its largest tensor, bytes
+    read and written].
+    """
 
     def __init__(self) -> None:
         self.operators: dict[str, list[int]] = {}
@@ -70,6 +74,7 @@ class Observer(TorchDispatchMode):
         super().__init__()
         self.record = Record()
         self.suppressed = False
+        self.functions: set[Any] = set()  # every function of the candidate that was launched
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -87,13 +92,16 @@ class Observer(TorchDispatchMode):
         entry[2] += sum(count * width for count, width in sizes)
 
     def event(self, name: str) -> None:
-        """Something that a call did besides operators and launches, such as calling torch.compile."""
+        """What a call did beside operators and launches, such as calling torch.compile."""
         self.record.events[name] = self.record.events.get(name, 0) + 1
 
     def launch(self, function: Any, args: tuple, kwargs: dict) -> bool:
         """Note a launch of a kernel; False when it must not happen."""
         name = str(getattr(function, "__name__", "?"))[:200]
-        ours = self.record.launches if is_own(function) else self.record.foreign
+        own = function in self.functions or is_own(function)
+        if own:
+            self.functions.add(function)
+        ours = self.record.launches if own else self.record.foreign
         ours[name] = ours.get(name, 0) + 1
         tensors = _flat_tensors((args, kwargs))
         self.record.kernel_bytes += sum(_numel(t) * _element_size(t) for t in tensors)
@@ -160,7 +168,9 @@ def _wrap_run(owner: Any, observer: Observer) -> None:
 
 
 def _wrap_compiled(observer: Observer) -> None:
-    """A kernel compiled ahead of its launch: `compiled = kernel.warmup(...)`, then `compiled[grid](...)`."""
+    """A kernel compiled ahead of its launch: `compiled = kernel.warmup(...)`, then
+    `compiled[grid](...)`.
+    """
     owner = triton.compiler.CompiledKernel
     original = owner.__getitem__
 
@@ -177,7 +187,9 @@ def _wrap_compiled(observer: Observer) -> None:
 
 
 def watch_compile(observer: Observer) -> None:
-    """torch.compile writes kernels that are not the candidate's: refuse it, and remember that it was asked for."""
+    """torch.compile writes kernels that are not the candidate's: refuse it, and remember that it
+    was asked for.
+    """
 
     def refuse(*_: Any, **__: Any) -> Any:
         observer.event("torch.compile")
@@ -185,9 +197,9 @@ def watch_compile(observer: Observer) -> None:
             "torch.compile is not allowed here: the kernels must be the candidate's own"
         )
 
-    torch.compile = refuse  # type: ignore[assignment]
+    torch.compile = refuse
     with contextlib.suppress(AttributeError):
-        torch.jit.script = torch.jit.trace = refuse  # type: ignore[assignment]
+        torch.jit.script = torch.jit.trace = refuse
 
 
 def watch_threads(observer: Observer) -> None:

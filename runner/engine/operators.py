@@ -1,4 +1,6 @@
-"""What PyTorch's operators mean for "whose work is it": free, compute, or a library's heavy one. Standard library only."""
+"""What PyTorch's operators mean for "whose work is it": free, compute, or a library's heavy one.
+Standard library only.
+"""
 
 FREE = frozenset(
     [
@@ -340,6 +342,8 @@ def kind_of(operator: str) -> str:
 
 
 def is_delegated(operator: str, delegates: tuple[str, ...]) -> bool:
-    """Does the published contract let a library do this one? `linalg_eigh` also covers `_linalg_eigh`."""
+    """Does the published contract let a library do this one? `linalg_eigh` also covers
+    `_linalg_eigh`.
+    """
     bare = base_name(operator).lstrip("_")
     return any(bare == allowed.lstrip("_") for allowed in delegates)

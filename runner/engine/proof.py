@@ -1,4 +1,6 @@
-"""Whose work is the answer? Pure rules over what was observed of a candidate's calls. Standard library only."""
+"""Whose work is the answer? Pure rules over what was observed of a candidate's calls. Standard
+library only.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,9 @@ HOST_NUMBERS = 1024  # fewer are shapes, flags and losses
 
 @dataclass(frozen=True)
 class Operator:
-    """One PyTorch operator over all its calls in one challenge: `largest` in numbers, `bytes` read and written."""
+    """One PyTorch operator over all its calls in one challenge: `largest` in numbers, `bytes` read
+    and written.
+    """
 
     name: str
     calls: int
@@ -26,7 +30,9 @@ class Operator:
 
 @dataclass(frozen=True)
 class Observed:
-    """What one challenge's calls did, as the candidate's process reports it (checked: it may be forged)."""
+    """What one challenge's calls did, as the candidate's process reports it (checked: it may be
+    forged).
+    """
 
     case: str
     largest: int
@@ -50,14 +56,18 @@ class Observed:
         ]
 
     def own_share(self) -> float:
-        """The kernels' part of the bytes touched, an estimate for devices without a clock worth reading."""
+        """The kernels' part of the bytes touched, an estimate for devices without a clock worth
+        reading.
+        """
         torch_bytes = sum(op.bytes for op in self.full_size_compute())
         total = self.kernel_bytes + torch_bytes
         return self.kernel_bytes / total if total else 1.0
 
 
 def read_observed(case: str, largest: object, message: object) -> Observed:
-    """An observation out of a candidate's message; what has another form than ours counts as nothing seen."""
+    """An observation out of a candidate's message; what has another form than ours counts as
+    nothing seen.
+    """
     found = message if isinstance(message, dict) else {}
     operators = found.get("operators")
     return Observed(
@@ -91,7 +101,9 @@ def _number(value: object) -> int:
 def forbidden(
     observed: Sequence[Observed], delegates: tuple[str, ...], reference: dict[str, list]
 ) -> str | None:
-    """The reason why the answer is not the candidate's own work, or None. `reference`: case -> PyTorch's own operators."""
+    """The reason why the answer is not the candidate's own work, or None. `reference`: case ->
+    PyTorch's own operators.
+    """
     rules = (_compiled, _heavy, _unlaunched, _on_host, _does_the_references)
     for rule in rules:
         for one in observed:
@@ -120,7 +132,8 @@ def _unlaunched(one: Observed, _delegates: tuple, _reference: dict) -> str | Non
     if one.launch_count:
         return None
     if one.foreign:
-        return f"only an installed library's kernels were launched: {', '.join(sorted(one.foreign)[:4])}"
+        names = ", ".join(sorted(one.foreign)[:4])
+        return f"only an installed library's kernels were launched: {names}"
     return "no kernel of the candidate was launched"
 
 
@@ -131,7 +144,9 @@ def _on_host(one: Observed, _delegates: tuple, _reference: dict) -> str | None:
 
 
 def _does_the_references(one: Observed, delegates: tuple, reference: dict) -> str | None:
-    """All of PyTorch's own arithmetic appears again, or the kernels touch less than half of what torch's arithmetic does."""
+    """All of PyTorch's own arithmetic appears again, or the kernels touch less than half of what
+    torch's arithmetic does.
+    """
     if one.largest < WEIGHTY:
         return None
     theirs = {
@@ -147,7 +162,8 @@ def _does_the_references(one: Observed, delegates: tuple, reference: dict) -> st
         return f"PyTorch's own {', '.join(sorted(wanted))} did the arithmetic of the task"
     if theirs and not delegates and one.own_share() <= LEAST_SHARE:
         names = ", ".join(sorted(theirs)[:6])
-        return f"most of the arithmetic was PyTorch's ({names}): the kernels touched {one.own_share():.0%} of the bytes"
+        share = f"{one.own_share():.0%}"
+        return f"PyTorch did most of the arithmetic ({names}): kernels touched {share} of the bytes"
     return None
 
 
@@ -157,7 +173,9 @@ def _full_size_names(operators: list, largest: int) -> list[str]:
 
 
 def torch_arithmetic(observed: Sequence[Observed]) -> str | None:
-    """A sentence about full-size arithmetic that PyTorch did beside the kernels, or None: a finding, not a verdict."""
+    """A sentence about full-size arithmetic that PyTorch did beside the kernels, or None: a
+    finding, not a verdict.
+    """
     names = sorted(
         {
             base_name(op.name)

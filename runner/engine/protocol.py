@@ -1,7 +1,8 @@
-"""Messages between the judge's processes: length-limited JSON over a stream socket, files by descriptor.
+"""Messages between the judge's processes: length-limited JSON over a stream socket, files by
+descriptor.
 
-One end may be hostile. So: nothing is unpickled, a length is checked before a byte of the body is read, NaN and
-other non-JSON is refused, and whoever waits has a deadline.
+One end may be hostile. So: nothing is unpickled, a length is checked before a byte of the body is
+read, NaN and other non-JSON is refused, and whoever waits has a deadline.
 """
 
 import array
@@ -17,6 +18,13 @@ from collections.abc import Sequence
 HEADER = struct.Struct("!I")
 MAX_MESSAGE = 1 << 20  # from a candidate; a manifest of 64 tensors and a traceback take a few KiB
 MAX_DESCRIPTORS = 8
+SEED = struct.Struct(
+    "!QB"
+)  # timed blocks: the next seed, and whether to keep the outputs of the call before
+NEXT, FAILED = (
+    b"n",
+    b"e",
+)  # what the timed side asks: the next seed, please; or a message about a failure follows
 _to_text = json.JSONEncoder(
     allow_nan=False, separators=(",", ":")
 ).encode  # before anybody can patch json.dumps
@@ -68,7 +76,9 @@ def send(sock: socket.socket, message: dict, descriptors: Sequence[int] = ()) ->
 
 
 def receive(sock: socket.socket, limit: int = MAX_MESSAGE) -> tuple[dict, list[int]]:
-    """Wait for one message, without a deadline: for processes that serve. Raises Closed or Malformed."""
+    """Wait for one message, without a deadline: for processes that serve. Raises Closed or
+    Malformed.
+    """
     try:
         header, descriptors = _receive_header(sock)
         (length,) = HEADER.unpack(header)
@@ -107,7 +117,8 @@ def _receive_exactly(sock: socket.socket, length: int) -> bytes:
 class Channel:
     """The supervisor's end: requests with a deadline, and beside them the other side's bounded log.
 
-    `log` is the read end of a pipe that holds the process's stdout and stderr; only its last `log_limit` bytes are kept.
+    `log` is the read end of a pipe that holds the process's stdout and stderr; only its last
+    `log_limit` bytes are kept.
     """
 
     def __init__(self, sock: socket.socket, log: int | None = None, log_limit: int = 8192) -> None:
@@ -133,7 +144,9 @@ class Channel:
         return self.wait(deadline, limit)
 
     def post(self, message: dict, descriptors: Sequence[int] = ()) -> None:
-        """Send a message; requests are far smaller than a socket's buffer, so this never blocks for long."""
+        """Send a message; requests are far smaller than a socket's buffer, so this never blocks for
+        long.
+        """
         self.sock.setblocking(True)
         try:
             send(self.sock, message, descriptors)
@@ -148,16 +161,21 @@ class Channel:
                 return decode(body)
             self._fill(deadline)
 
-    def exchange_bytes(self, reply: bytes, deadline: float) -> int:
-        """Timed blocks: wait for the one byte that asks for the next seed, then send it. Returns that byte."""
+    def next_byte(self, deadline: float) -> bytes:
+        """Timed blocks: the one byte with which the other side asks for a seed, or says that it
+        failed.
+        """
         while not self._buffer:
             self._fill(deadline)
-        asked, self._buffer = self._buffer[0], self._buffer[1:]
+        byte, self._buffer = self._buffer[:1], self._buffer[1:]
+        return byte
+
+    def send_bytes(self, data: bytes) -> None:
+        """The few raw bytes that answer it."""
         try:
-            self.sock.send(reply)
+            self.sock.send(data)
         except OSError as error:
             raise Closed(str(error)) from error
-        return asked
 
     def _complete_message(self, limit: int) -> bytes | None:
         if len(self._buffer) < HEADER.size:

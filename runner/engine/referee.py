@@ -1,7 +1,8 @@
-"""The trusted process beside the board: knows the tasks, compares answers, finds what PyTorch itself calls, times PyTorch.
+"""The trusted process beside the board: knows the tasks, compares answers, finds what PyTorch
+itself calls, times PyTorch.
 
-Run as `python -m runner.engine.referee FD DEVICE`. It draws the arguments of a challenge itself, from its own copy of the
-suite, and takes from a candidate nothing but bytes.
+Run as `python -m runner.engine.referee FD DEVICE`. It draws the arguments of a challenge itself,
+from its own copy of the suite, and takes from a candidate nothing but bytes.
 """
 
 import contextlib
@@ -27,7 +28,9 @@ MAX_REQUEST = 8 << 20
 
 
 class Referee:
-    """Serves the supervisor's requests: describe, compare, operators, and on a board those of the bench."""
+    """Serves the supervisor's requests: describe, compare, operators, and on a board those of the
+    bench.
+    """
 
     def __init__(self, sock: socket.socket, device: str) -> None:
         self.sock = sock
@@ -44,7 +47,9 @@ class Referee:
             self._operations |= RefereeBench(device, sock).operations()
 
     def serve(self) -> None:
-        """Say hello, then answer until the supervisor goes. Any exception is ours and is reported as such."""
+        """Say hello, then answer until the supervisor goes. Any exception is ours and is reported
+        as such.
+        """
         protocol.send(self.sock, {"ok": True, "environment": environment(self.device)})
         with contextlib.suppress(protocol.Closed):
             while True:
@@ -74,7 +79,9 @@ class Referee:
         return {"ok": True, "tasks": found}
 
     def describe(self, message: dict, _descriptors: list[int]) -> dict:
-        """The facts about a task that the supervisor needs; `task` is null for one that the suite doesn't have."""
+        """The facts about a task that the supervisor needs; `task` is null for one that the suite
+        doesn't have.
+        """
         try:
             task = suite.get(message["task"])
         except KeyError as error:
@@ -126,7 +133,9 @@ class Referee:
         return comparison_facts(comparison)
 
     def operators(self, message: dict, _descriptors: list[int]) -> dict:
-        """The operators that PyTorch's own implementation calls on a case: name and numbers in the largest tensor."""
+        """The operators that PyTorch's own implementation calls on a case: name and numbers in the
+        largest tensor.
+        """
         task = suite.get(message["task"])
         case = task.case(message["case"])
         arguments = task.arguments(case, message["seed"], self.device)

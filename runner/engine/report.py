@@ -1,4 +1,6 @@
-"""What a judgement found, as plain data; `to_json` is the shape that the command line, the queue and the site share."""
+"""What a judgement found, as plain data; `to_json` is the shape that the command line, the queue
+and the site share.
+"""
 
 from dataclasses import asdict, dataclass, field
 
@@ -38,6 +40,7 @@ class CaseResult:
     bytes: float | None = None
     own_share: float | None = None
     samples: int | None = None
+    samples_sha256: str | None = None
 
     def note(self, found: dict) -> None:
         """Take over a comparison: the first failure stays, otherwise the worst error."""

@@ -1,7 +1,8 @@
 """On the interpreter device: let the CPU look like a GPU to candidates that ask for one.
 
-Most published kernels assert `x.is_cuda`, allocate with device="cuda" or ask how many processors the board has. None of
-it changes what they compute, so the answers here are those of a board, and every tensor stays where it is: on the CPU.
+Most published kernels assert `x.is_cuda`, allocate with device="cuda" or ask how many processors
+the board has. None of it changes what they compute, so the answers here are those of a board, and
+every tensor stays where it is: on the CPU.
 """
 
 import contextlib
@@ -34,7 +35,9 @@ TO_HOST = frozenset({_Base.cpu, _Base.numpy, _Base.tolist, torch.Tensor.__array_
 
 
 class LooksLikeCuda(TorchFunctionMode):
-    """Rewrites devices in every torch call of the candidate, and notes how much data goes to the host."""
+    """Rewrites devices in every torch call of the candidate, and notes how much data goes to the
+    host.
+    """
 
     def __init__(self, observer: Observer) -> None:
         super().__init__()
@@ -116,12 +119,14 @@ class Idle:
 
 
 def pretend_cuda(note: Callable[[str], None]) -> None:
-    """Let torch.cuda and Triton's driver answer as on one board. `note` hears of what only a real board can do."""
+    """Let torch.cuda and Triton's driver answer as on one board. `note` hears of what only a real
+    board can do.
+    """
     for name, answer in CUDA_ANSWERS.items():
         setattr(torch.cuda, name, answer)
     torch.cuda.Stream = torch.cuda.Event = Idle  # type: ignore[misc, assignment]
     torch.cuda.ExternalStream = Idle  # type: ignore[misc, assignment]
-    torch._C._cuda_getCurrentRawStream = lambda _device=0: 0  # type: ignore[attr-defined]
+    torch._C._cuda_getCurrentRawStream = _answer(0)
     triton.runtime.driver.set_active(Driver())
     _settle_autotuning(note)
 

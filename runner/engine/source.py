@@ -1,7 +1,9 @@
-"""Reading a candidate's source without running it: the cut, the entry point, the kernels, the tripwires.
+"""Reading a candidate's source without running it: the cut, the entry point, the kernels, the
+tripwires.
 
-Standard library only, so that intake can use it. Nothing here decides alone except what makes judging impossible:
-no text, no Python, no entry point, no kernel. Findings explain and warn; running decides.
+Standard library only, so that intake can use it. Nothing here decides alone except what makes
+judging impossible: no text, no Python, no entry point, no kernel. Findings explain and warn;
+running decides.
 """
 
 import ast
@@ -40,7 +42,9 @@ class Unloadable(Exception):  # noqa: N818 - a verdict, not an error of ours
 
 @dataclass(frozen=True)
 class Source:
-    """A source that parses. `entry` is the name to call, `kernels` its Triton functions in order of appearance."""
+    """A source that parses. `entry` is the name to call, `kernels` its Triton functions in order of
+    appearance.
+    """
 
     text: str
     entry: str
@@ -50,7 +54,9 @@ class Source:
 
     @property
     def inexact_in_interpreter(self) -> bool:
-        """Does a kernel name bfloat16 or fp8, which Triton's interpreter computes wrong without a word?"""
+        """Does a kernel name bfloat16 or fp8, which Triton's interpreter computes wrong without a
+        word?
+        """
         return any(name.startswith(INEXACT_IN_INTERPRETER) for name in self.kernel_names)
 
 
@@ -65,7 +71,7 @@ def cut_tests(text: str) -> str:
 
 
 def inspect_source(text: str, entries: Iterable[str]) -> Source:
-    """Parse a candidate's source; raises Unloadable with the verdict `load-error` or `forbidden`."""
+    """Parse a candidate's source; Unloadable with the verdict `load-error` or `forbidden`."""
     text = cut_tests(_checked_text(text))
     tree = _parse(text)
     entry = _entry_point(tree, [*entries, FALLBACK_ENTRY])
@@ -73,7 +79,7 @@ def inspect_source(text: str, entries: Iterable[str]) -> Source:
     if not nodes:
         raise Unloadable(
             FORBIDDEN,
-            "no function is decorated with @triton.jit: the task asks for a Triton kernel of your own",
+            "no function is decorated with @triton.jit: the task asks for a kernel of your own",
         )
     findings = tuple(_findings(tree, frozenset(_names(tree))))
     inside = frozenset(name for node in nodes for name in _names(node))

@@ -1,13 +1,15 @@
-"""The stages of a judgement, in order. Each raises Verdict when the candidate fails it, and returns when it passes."""
+"""The stages of a judgement, in order. Each raises Verdict when the candidate fails it, and returns
+when it passes.
+"""
 
 from collections.abc import Callable
 
 from benchmark import vocabulary as words
-from runner.engine import proof
+from runner.engine import profiling, proof, timing
 from runner.engine.trial import Answer, Trial, Verdict
 
 SUPPRESSED_CASES = 2
-EVERY = 3  # each third case gets three calls instead of one: another seed, a held output, the same addresses
+EVERY = 3  # each third case gets three calls: another seed, a held output, the same addresses
 
 
 def load(trial: Trial) -> None:
@@ -38,7 +40,9 @@ def first_case(trial: Trial) -> dict:
 
 
 def check(trial: Trial) -> None:
-    """Every case that this device can judge, on fresh secret seeds. The first failure is the verdict; the rest is shown."""
+    """Every case that this device can judge, on fresh secret seeds. The first failure is the
+    verdict; the rest is shown.
+    """
     cases = trial.contract.judgeable("small") + trial.contract.judgeable("timed")
     failure: Verdict | None = None
     for index, case in enumerate(cases):
@@ -53,7 +57,9 @@ def check(trial: Trial) -> None:
 
 
 def check_case(trial: Trial, case: dict, thorough: bool) -> None:
-    """One fresh call; a thorough check adds a held output, other numbers at the same addresses, and a third seed."""
+    """One fresh call; a thorough check adds a held output, other numbers at the same addresses, and
+    a third seed.
+    """
     first = _checked(trial, trial.challenge(case))
     if not thorough or case["kind"] != "small":
         return
@@ -86,7 +92,9 @@ def _checked(trial: Trial, answer: Answer) -> Answer:
 
 
 def prove(trial: Trial) -> None:
-    """The answers came from the candidate's own kernels: by what was observed, and by switching them off."""
+    """The answers came from the candidate's own kernels: by what was observed, and by switching
+    them off.
+    """
     reason = proof.forbidden(trial.observed, trial.contract.delegates, _reference_operators(trial))
     if reason:
         raise Verdict(words.FORBIDDEN, reason)
@@ -96,6 +104,9 @@ def prove(trial: Trial) -> None:
         trial.report.add("torch-arithmetic", beside, "proof")
     _note_events(trial)
     _note_delegation(trial)
+    if trial.device.kind == "cuda":
+        profiling.prove_by_time(trial)
+        profiling.describe_kernels(trial)
 
 
 def _reference_operators(trial: Trial) -> dict[str, list]:
@@ -114,7 +125,9 @@ def _reference_operators(trial: Trial) -> dict[str, list]:
 
 
 def suppress(trial: Trial) -> None:
-    """With the kernels switched off the answer must go wrong; right answers on every tried case betray a decoy."""
+    """With the kernels switched off the answer must go wrong; right answers on every tried case
+    betray a decoy.
+    """
     sizes = {one.case: one.largest for one in trial.observed}
     cases = [case for case in trial.contract.judgeable("small") if sizes.get(case["case"])]
     cases = sorted(cases, key=lambda case: -sizes[case["case"]])[:SUPPRESSED_CASES]
@@ -164,8 +177,6 @@ def _note_delegation(trial: Trial) -> None:
 
 def time(trial: Trial) -> None:
     """Only on a board: paired times against PyTorch. See `timing`."""
-    from runner.engine import timing
-
     timing.measure(trial)
 
 

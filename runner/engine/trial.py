@@ -1,4 +1,6 @@
-"""One judgement under way: the candidate's process, the clocks, the secret seeds, and the report that grows."""
+"""One judgement under way: the candidate's process, the clocks, the secret seeds, and the report
+that grows.
+"""
 
 import contextlib
 import random
@@ -11,6 +13,7 @@ from typing import Any
 from benchmark import vocabulary as words
 from runner.engine import protocol
 from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
+from runner.engine.physics import Board
 from runner.engine.proof import Observed, read_observed
 from runner.engine.report import CaseResult, Report
 from runner.engine.source import Source
@@ -86,9 +89,11 @@ class Trial:
     referee: Worker
     report: Report
     progress: Progress
+    board: Callable[[], Board]
     source: Source | None = None
     session: Session | None = None
     observed: list[Observed] = field(default_factory=list)
+    joined: set[str] = field(default_factory=set)  # cases whose call uses streams of its own
     deadline: float = 0.0
     current: str = "load"
     seeds: random.Random = field(default_factory=random.SystemRandom)
@@ -97,7 +102,7 @@ class Trial:
         if self.options.seed is not None:
             self.seeds = random.Random(self.options.seed)  # noqa: S311 - asked for: tests of the judge
 
-    # -- clocks ----------------------------------------------------------------------------------------------------
+    # -- clocks --
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -134,15 +139,17 @@ class Trial:
         """A secret seed; the candidate's process gets it with the challenge and not before."""
         return self.seeds.getrandbits(62)
 
-    # -- challenges ------------------------------------------------------------------------------------------------
+    # -- challenges --
 
     def ask(self, message: dict) -> dict:
-        """One message to the candidate's process; raises Verdict or Declined for what the candidate did wrong."""
+        """One message to the candidate's process; raises Verdict or Declined for what the candidate
+        did wrong.
+        """
         assert self.session is not None
         reply = self.session.ask(message, self.deadline)
         if reply.get("ok") is True:
             return reply
-        raise self._failure(reply)
+        raise self.failure(reply)
 
     def challenge(
         self, case: dict, reuse: bool = False, suppress: bool = False, note: bool = True
@@ -163,6 +170,10 @@ class Trial:
         outputs = reply.get("outputs")
         if not isinstance(outputs, list) or len(outputs) != self.contract.draws:
             raise Verdict(words.CRASHED, "the process sent no outputs")
+        if reply.get("unchanged") is False:
+            raise Verdict(
+                words.INPUT_MUTATED, "an argument was changed that the contract leaves alone"
+            )
         observed = read_observed(case["case"], reply.get("largest"), reply.get("observed"))
         if note and observed.largest:
             self.observed.append(observed)
@@ -187,7 +198,9 @@ class Trial:
         return found
 
     def _decline_inexact(self, found: dict, answer: Answer) -> None:
-        """The interpreter computes bfloat16 and fp8 wrong: then wrong values are not the candidate's fault."""
+        """The interpreter computes bfloat16 and fp8 wrong: then wrong values are not the
+        candidate's fault.
+        """
         wrong = found["verdict"] in (words.WRONG_VALUES, words.NON_FINITE)
         inexact = INEXACT in answer.observed.events or (
             self.source and self.source.inexact_in_interpreter
@@ -197,7 +210,8 @@ class Trial:
                 "needs a GPU: it computes in bfloat16 or fp8, which the interpreter gets wrong"
             )
 
-    def _failure(self, reply: dict) -> Exception:
+    def failure(self, reply: dict) -> Exception:
+        """What a reply that isn't ok means: a Verdict, or Declined."""
         error = reply.get("error")
         error = error if isinstance(error, dict) else {}
         events = (
@@ -227,7 +241,12 @@ class Trial:
         verdict = words.LOAD_ERROR if self.current == "load" else words.CALL_ERROR
         return Verdict(verdict, text)
 
-    # -- results ---------------------------------------------------------------------------------------------------
+    @staticmethod
+    def nothing_observed(case: dict) -> Observed:
+        """For calls that run unwatched: the timed ones."""
+        return read_observed(case["case"], 0, None)
+
+    # -- results --
 
     def result(self, case: dict) -> CaseResult:
         """The row of a case in the report."""

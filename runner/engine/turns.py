@@ -1,4 +1,6 @@
-"""Who may use a board now: many check side by side, one times alone, also against other processes of ours."""
+"""Who may use a board now: many check side by side, one times alone, also against other processes
+of ours.
+"""
 
 import contextlib
 import fcntl
@@ -12,7 +14,9 @@ from runner.engine.model import DeviceSpec
 
 
 class Turns:
-    """A lock between threads (many, or one alone) with a file lock per board behind it, between processes."""
+    """A lock between threads (many, or one alone) with a file lock per board behind it, between
+    processes.
+    """
 
     def __init__(self, device: DeviceSpec) -> None:
         self._condition = threading.Condition()

@@ -1,4 +1,6 @@
-"""The supervisor's handles on the processes that it starts: referee, nursery, and one candidate at a time per session."""
+"""The supervisor's handles on the processes that it starts: referee, nursery, and one candidate at
+a time per session.
+"""
 
 import contextlib
 import fcntl
@@ -20,6 +22,7 @@ from runner.engine.protocol import Channel
 
 START_SECONDS = 180.0  # importing torch takes 1-5 s; a host under load takes its time
 TRUSTED_MESSAGE = 64 << 20
+GRACE = 1.0  # a process that closed its channel is about to end: how it ends is worth knowing
 ROOT = Path(__file__).resolve().parents[2]
 PASSED_ON = (
     "LANG",
@@ -33,7 +36,9 @@ PASSED_ON = (
 
 
 def environment(device: DeviceSpec) -> dict[str, str]:
-    """A clean environment for our own processes: nothing of the caller's but where its libraries are."""
+    """A clean environment for our own processes: nothing of the caller's but where its libraries
+    are.
+    """
     found = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     found |= {
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/cuda/bin",
@@ -84,7 +89,7 @@ class Worker:
         )
 
     def ask(self, message: dict, seconds: float = 120.0, descriptors: Sequence[int] = ()) -> dict:
-        """One request; JudgeFailure when it fails, dies or is late, and then it is of no more use."""
+        """One request; JudgeFailure when it fails, dies or is late: then it is of no more use."""
         with self._lock:
             return self._guarded(
                 lambda: self.channel.ask(message, seconds, descriptors, TRUSTED_MESSAGE)
@@ -132,7 +137,9 @@ class Worker:
 
 
 class SharedFile:
-    """Memory that a candidate writes and the referee reads: of a fixed size that neither can change."""
+    """Memory that a candidate writes and the referee reads: of a fixed size that neither can
+    change.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -198,10 +205,10 @@ class Session:
         try:
             return self.channel.ask(message, max(0.0, deadline - time.monotonic()))
         except protocol.Closed:
-            raise Ended(self.end()) from None
+            raise Ended(self.end(grace=GRACE)) from None
 
-    def end(self) -> dict:
-        """Kill whatever is left of it; how it ended."""
+    def end(self, grace: float = 0.0) -> dict:
+        """Kill whatever is left of it after `grace` seconds; how it ended."""
         if self.facts is None:
             self.facts = {
                 "status": None,
@@ -209,7 +216,7 @@ class Session:
                 "out_of_memory": False,
                 "peak_memory": None,
             }
-            self.facts = self._nursery.ask({"op": "end", "pid": self.pid}, 60.0)
+            self.facts = self._nursery.ask({"op": "end", "pid": self.pid, "grace": grace}, 60.0)
         return self.facts
 
     def __enter__(self) -> Self:

@@ -1,0 +1,421 @@
+"""The stopwatch on a board, the same code for PyTorch in the referee and for the candidate in its
+own process.
+
+One sample: fresh arguments from a seed that has just arrived, a cold L2, a spinning kernel behind
+which the host can queue the call, an event, the call, an event. Nothing waits for the device inside
+a block, so launch latency does not leak in.
+"""
+
+import gc
+import socket
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from benchmark import suite
+from runner.engine import protocol
+from runner.engine.protocol import FAILED, NEXT, SEED
+
+if TYPE_CHECKING:
+    from runner.engine.child import Process
+
+FLUSH_BYTES = 128 << 20  # at least; twice the L2 where that is more
+HEATER_SECONDS = 0.3
+CYCLES_PER_MICROSECOND = (
+    2000  # of the spinning kernel, near the boost clock: only its order matters
+)
+LEAST_SPIN, MOST_SPIN = 40.0, 4000.0  # microseconds
+COPY_BYTES = 2 << 30
+
+_synchronize = torch.cuda.synchronize
+_sleep = torch.cuda._sleep
+_Event = torch.cuda.Event
+_record, _elapsed = torch.cuda.Event.record, torch.cuda.Event.elapsed_time
+_current_stream = torch.cuda.current_stream
+_set_stream = torch.cuda.set_stream
+_zero_ = torch._C.TensorBase.zero_
+_now = time.perf_counter
+_no_grad = torch.no_grad
+_median = statistics.median
+
+
+@dataclass
+class Block:
+    """What a block needs: how many samples, the spin in microseconds, whether to wait for all
+    streams before the end.
+    """
+
+    samples: int
+    spin: float
+    join: bool
+
+
+class StreamLeft(Exception):  # noqa: N818 - becomes a verdict
+    """The candidate switched the current stream and did not switch back."""
+
+
+class Stopwatch:
+    """Events, a flush buffer and a spinning kernel on one device."""
+
+    def __init__(self, device: str) -> None:
+        self.device = torch.device(device)
+        self.properties = torch.cuda.get_device_properties(self.device)
+        size = max(FLUSH_BYTES, 2 * int(getattr(self.properties, "L2_cache_size", 0)))
+        self._flush = torch.empty(size, dtype=torch.int8, device=self.device)
+        self._reset_persisting = persisting_reset()
+        self.stream = _current_stream(self.device)
+
+    def flush(self) -> None:
+        """Leave nothing of use in the L2, nor lines that were asked to stay."""
+        self._reset_persisting()
+        _zero_(self._flush)
+
+    def sample(self, call: Callable[[], Any], block: Block) -> tuple[Any, Any, Any, float]:
+        """Queue one timed call: its result, its two events, the host's seconds for queueing it."""
+        start, end = _Event(enable_timing=True), _Event(enable_timing=True)
+        self.flush()
+        _sleep(int(block.spin * CYCLES_PER_MICROSECOND))
+        _record(start, self.stream)
+        began = _now()
+        result = call()
+        queued = _now() - began
+        self._check_stream()
+        if block.join:
+            _synchronize(self.device)
+        _record(end, self.stream)
+        return result, start, end, queued
+
+    def _check_stream(self) -> None:
+        if _current_stream(self.device) != self.stream:
+            _set_stream(self.stream)
+            raise StreamLeft("the call switched the current CUDA stream and did not switch back")
+
+    def heat(self) -> None:
+        """Bring the clocks up from idle."""
+        a = torch.randn(4096, 4096, device=self.device, dtype=torch.float16)
+        until = _now() + HEATER_SECONDS
+        while _now() < until:
+            for _ in range(10):
+                a @ a
+            _synchronize(self.device)
+
+    def copy_bandwidth(self) -> float:
+        """Bytes per second of a large copy, reads and writes counted: what this board really
+        reaches.
+        """
+        source = torch.empty(COPY_BYTES // 2, dtype=torch.int8, device=self.device).zero_()
+        target = torch.empty_like(source)
+        block = Block(1, LEAST_SPIN, join=False)
+        events = [self.sample(lambda: target.copy_(source), block)[1:3] for _ in range(7)]
+        _synchronize(self.device)
+        milliseconds = _median(_elapsed(start, end) for start, end in events)
+        return COPY_BYTES / (milliseconds / 1e3)
+
+
+def persisting_reset() -> Callable[[], object]:
+    """The driver's call that frees L2 lines marked as persisting, or nothing where it doesn't
+    exist.
+    """
+    import ctypes
+
+    try:
+        return ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
+    except (OSError, AttributeError):
+        return lambda: None
+
+
+def lockstep(
+    sock: socket.socket,
+    block: Block,
+    watch: Stopwatch,
+    prepare: Callable[[int], Callable[[], Any]],
+    keep: Callable[[Any], None],
+) -> dict:
+    """Run one block. The seed of a sample arrives when the call before it has been queued, not
+    earlier.
+
+    Returns `times` (ms between the events) and `queued` (ms of the host per call), one per sample.
+    """
+    events = []
+    result = None
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(block.samples):
+            seed, keep_last = _ask(sock)
+            if keep_last:
+                keep(result)
+            call = prepare(seed)
+            result, start, end, queued = watch.sample(call, block)
+            events.append((start, end, queued))
+        if _ask(sock)[1]:
+            keep(result)
+        _synchronize(watch.device)
+    finally:
+        gc.enable()
+    return {
+        "times": [_elapsed(start, end) for start, end, _ in events],
+        "queued": [queued * 1e3 for *_, queued in events],
+    }
+
+
+def _ask(sock: socket.socket) -> tuple[int, int]:
+    sock.sendall(NEXT)
+    data = b""
+    while len(data) < SEED.size:
+        part = sock.recv(SEED.size - len(data))
+        if not part:
+            raise protocol.Closed("end of stream")
+        data += part
+    seed, keep = SEED.unpack(data)
+    return seed, keep
+
+
+def read_block(message: dict) -> Block:
+    """A block's parameters out of a request."""
+    spin = min(MOST_SPIN, max(LEAST_SPIN, float(message["spin"])))
+    return Block(int(message["samples"]), spin, bool(message.get("join")))
+
+
+class RefereeBench:
+    """PyTorch's side: the baseline, timed like the candidate."""
+
+    def __init__(self, device: str, sock: socket.socket) -> None:
+        self.device = device
+        self.sock = sock
+        self.watch = Stopwatch(device)
+
+    def operations(self) -> dict[str, Callable[[dict, list[int]], dict]]:
+        """What the supervisor can ask for, by name."""
+        return {
+            "heat": self.heat,
+            "block": self.block,
+            "board": self.board,
+            "release": self.release,
+        }
+
+    def heat(self, _message: dict, _descriptors: list[int]) -> dict:
+        """Bring the clocks up."""
+        self.watch.heat()
+        return {"ok": True}
+
+    def board(self, _message: dict, _descriptors: list[int]) -> dict:
+        """What the board can do, measured: bytes per second; and its L2 in bytes."""
+        self.watch.heat()
+        bandwidth = self.watch.copy_bandwidth()
+        self.release({}, [])
+        return {"ok": True, "bandwidth": bandwidth, "l2": int(self.watch.properties.L2_cache_size)}
+
+    def release(self, _message: dict, _descriptors: list[int]) -> dict:
+        """Leave the memory to the candidate."""
+        gc.collect()
+        torch.cuda.empty_cache()
+        return {"ok": True}
+
+    def block(self, message: dict, _descriptors: list[int]) -> dict:
+        """One block of the reference on a case."""
+        task = suite.get(message["task"])
+        case = task.case(message["case"])
+
+        def prepare(seed: int) -> Callable[[], Any]:
+            arguments = task.arguments(case, seed, self.device)
+            return lambda: task.reference(arguments)
+
+        with _no_grad():
+            found = lockstep(self.sock, read_block(message), self.watch, prepare, lambda _: None)
+        return {"ok": True, **found}
+
+
+class CandidateBench:
+    """The candidate's side; what it returns is checked by the supervisor as a stranger's."""
+
+    def __init__(self, process: "Process") -> None:
+        self.process = process
+        self._watch: Stopwatch | None = None
+        self._arguments: Any = None
+
+    def operations(self) -> dict[str, Callable[[dict], dict]]:
+        """What the supervisor can ask for, by name."""
+        return {
+            "warm": self.warm,
+            "block": self.block,
+            "row": self.row,
+            "profile": self.profile,
+            "kernels": self.kernels,
+        }
+
+    @property
+    def watch(self) -> Stopwatch:
+        """Made on first use: before that the process may not need the device at all."""
+        if self._watch is None:
+            self._watch = Stopwatch(self.process.device)
+        return self._watch
+
+    def warm(self, _message: dict) -> dict:
+        """Does the device start behind the walls, and does Triton compile and launch there?"""
+        from runner.engine.probe_kernel import add_one
+
+        tensor = torch.zeros(4, device=self.process.device)
+        add_one[(1,)](tensor, 4, BLOCK=16)
+        return {"ok": tensor.tolist() == [1.0] * 4}
+
+    def _case(self, message: dict) -> tuple[Any, Any]:
+        task = suite.get(message["task"])
+        return task, task.case(message["case"])
+
+    def block(self, message: dict) -> dict:
+        """One block of the candidate on a case, with the outputs of the sample that was kept."""
+        task, case = self._case(message)
+        process = self.process
+        kept: list[Any] = []
+        block = read_block(message)
+        process.observer.suppressed = bool(message.get("suppress"))
+
+        def prepare(seed: int) -> Callable[[], Any]:
+            process.show()
+            arguments = self._arguments = task.arguments(case, seed, process.device)
+            process.hide()
+            return lambda: process.entry(*arguments.args, **arguments.kwargs)  # type: ignore[misc]
+
+        def keep(result: Any) -> None:
+            arguments = self._arguments
+            after = [arguments.args, arguments.kwargs] if message.get("after") else None
+            kept[:] = copies([result, after])
+
+        try:
+            with process.catching(), _no_grad():
+                found = lockstep(process.sock, block, self.watch, prepare, keep)
+        except BaseException:
+            process.sock.sendall(FAILED)
+            raise
+        finally:
+            process.observer.suppressed = False
+        return {"ok": True, **found, **self._kept(kept)}
+
+    def _kept(self, kept: list) -> dict:
+        exporter = self.process.exporter
+        exporter.begin()
+        if not kept:
+            return {"outputs": None, "after": None}
+        output, after = kept
+        return {
+            "outputs": [exporter.export(output)],
+            "after": None if after is None else exporter.export(after),
+        }
+
+    def row(self, message: dict) -> dict:
+        """Calls in a row on the same arguments, no clock here: the supervisor's own clock runs
+        between the two bytes.
+        """
+        task, case = self._case(message)
+        process = self.process
+        arguments = task.arguments(case, message["seed"], process.device)
+        with process.candidate_code(), _no_grad():
+            process.entry(*arguments.args, **arguments.kwargs)  # type: ignore[misc]
+            _synchronize(self.watch.device)
+            _ask(process.sock)
+            for _ in range(message["calls"]):
+                process.entry(*arguments.args, **arguments.kwargs)  # type: ignore[misc]
+            _synchronize(self.watch.device)
+        return {"ok": True}
+
+    def profile(self, message: dict) -> dict:
+        """Device activity of a few calls by the profiler: [name, ours, on our stream, launches,
+        microseconds].
+        """
+        task, case = self._case(message)
+        process, calls = self.process, int(message["calls"])
+        marker = torch.empty(1, device=process.device)
+        names = {kernel["name"] for kernel in compiled_kernels(process.observer.functions)}
+        activities = [torch.profiler.ProfilerActivity.CUDA]
+        everything = [
+            task.arguments(case, seed, process.device) for seed in message["seeds"][:calls]
+        ]
+        _synchronize(self.watch.device)
+        with (
+            process.candidate_code(),
+            _no_grad(),
+            torch.profiler.profile(activities=activities) as found,
+        ):
+            _zero_(marker)
+            for arguments in everything:
+                process.entry(*arguments.args, **arguments.kwargs)  # type: ignore[misc]
+            _synchronize(self.watch.device)
+        names |= {kernel["name"] for kernel in compiled_kernels(process.observer.functions)}
+        return {"ok": True, "activity": summarize(device_events(found), names)}
+
+    def kernels(self, _message: dict) -> dict:
+        """What was compiled: registers, spills, shared memory, digest of the binary; and the
+        process's peak memory.
+        """
+        peak = torch.cuda.max_memory_allocated(self.watch.device)
+        return {
+            "ok": True,
+            "kernels": compiled_kernels(self.process.observer.functions),
+            "peak": peak,
+        }
+
+
+def copies(tree: Any) -> Any:
+    """A tree with its tensors cloned on the device, other leaves as they are."""
+    if isinstance(tree, torch.Tensor):
+        return tree.clone() if type(tree) is torch.Tensor else tree
+    if isinstance(tree, list | tuple):
+        items = [copies(item) for item in tree]
+        return items if isinstance(tree, list) else tuple(items)
+    if isinstance(tree, dict):
+        return {key: copies(value) for key, value in tree.items()}
+    return tree
+
+
+def device_events(profile: Any) -> list[tuple[str, int, float, int]]:
+    """(name, stream, microseconds, start) of everything that ran on the device, by start."""
+    found = []
+    for event in profile.profiler.kineto_results.events():
+        if event.device_type() == torch.autograd.DeviceType.CUDA:
+            stream, start = int(event.device_resource_id()), int(event.start_ns())
+            found.append((event.name(), stream, event.duration_ns() / 1e3, start))
+    return sorted(found, key=lambda event: event[3])
+
+
+def summarize(events: list[tuple[str, int, float, int]], own_names: set[str]) -> list[list]:
+    """Activity by name; the first event is our marker, and its stream is the one that we time."""
+    if not events:
+        return []
+    ours = events[0][1]
+    rows: dict[tuple[str, bool], list] = {}
+    for name, stream, microseconds, _ in events[1:]:
+        short = name[:160]
+        row = rows.setdefault(
+            (short, stream == ours), [short, name in own_names, stream == ours, 0, 0.0]
+        )
+        row[3] += 1
+        row[4] += microseconds
+    return sorted(rows.values(), key=lambda row: -row[4])[:100]
+
+
+def compiled_kernels(functions: Any) -> list[dict]:
+    """Facts about every compiled variant of the candidate's Triton functions, as Triton and its
+    driver report them.
+    """
+    import hashlib
+
+    found = []
+    for function in list(functions):
+        for cache in list(getattr(function, "device_caches", {}).values()):
+            for kernel in list(cache[0].values()):
+                binary = getattr(kernel, "asm", {}).get("cubin")
+                found.append(
+                    {
+                        "name": str(getattr(kernel, "name", "?")),
+                        "hash": hashlib.sha256(binary).hexdigest()[:16] if binary else None,
+                        "registers": getattr(kernel, "n_regs", None),
+                        "spills": getattr(kernel, "n_spills", None),
+                        "shared_bytes": getattr(getattr(kernel, "metadata", None), "shared", None),
+                    }
+                )
+    return found[:200]

@@ -1,0 +1,64 @@
+"""What no kernel can beat: moving the bytes and doing the arithmetic. Standard library only."""
+
+from dataclasses import dataclass
+
+SLACK = 0.9  # of the floor; below it is no measurement error
+TERA = 1e12
+
+# Dense peaks in TFLOP/s by architecture, from NVIDIA's data sheets (A100, L40S and RTX 4090,
+# H100 and H200 SXM, B200). float32 is the tensor cores' TF32 figure: three such products reach float32
+# precision, so honest kernels may pass the CUDA cores' peak.
+PEAKS: dict[str, dict[str, float]] = {
+    "sm_80": {"float64": 19.5, "float32": 156, "float16": 312, "bfloat16": 312, "int8": 624},
+    "sm_89": {
+        "float64": 1.5,
+        "float32": 183,
+        "float16": 366,
+        "bfloat16": 366,
+        "int8": 733,
+        "float8": 733,
+    },
+    "sm_90": {
+        "float64": 67,
+        "float32": 494,
+        "float16": 989,
+        "bfloat16": 989,
+        "int8": 1979,
+        "float8": 1979,
+    },
+    "sm_100": {
+        "float64": 40,
+        "float32": 1100,
+        "float16": 2250,
+        "bfloat16": 2250,
+        "int8": 4500,
+        "float8": 4500,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Board:
+    """What this board can do: measured bytes per second of a large copy, L2 in bytes, architecture
+    ("sm_90").
+    """
+
+    bandwidth: float
+    l2: int
+    architecture: str
+
+    def peak(self, dtype: str) -> float | None:
+        """FLOP/s in a dtype, None where the table doesn't know."""
+        table = PEAKS.get(self.architecture, {})
+        teraflops = table.get("float8" if dtype.startswith("float8") else dtype)
+        return teraflops * TERA if teraflops else None
+
+    def floor_ms(self, dtype: str, flops: float | None, moved: float | None) -> float:
+        """The least time in ms. Bytes that fit the L2 count nothing: writes may still lie there
+        when the clock stops.
+        """
+        seconds = max(0.0, (moved or 0.0) - self.l2) / self.bandwidth
+        peak = self.peak(dtype)
+        if peak and flops:
+            seconds = max(seconds, flops / peak)
+        return seconds * 1e3

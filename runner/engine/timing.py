@@ -1,0 +1,359 @@
+"""The stage `time`: blocks of PyTorch in the referee against blocks of the candidate, on a board of
+their own.
+
+The supervisor passes the token: a block runs here or there, never on both sides. It hands out each
+sample's seed when the call before has been queued, keeps random outputs for the referee, and has a
+clock of its own for an outer bound.
+"""
+
+import hashlib
+import math
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+
+from benchmark import vocabulary as words
+from runner.engine import figures, physics, protocol
+from runner.engine.figures import Interval, Pair
+from runner.engine.model import JudgeFailure
+from runner.engine.protocol import FAILED, NEXT, SEED, Channel
+from runner.engine.trial import Answer, Trial, Verdict
+from runner.engine.workers import Ended, Worker
+
+WARM_SAMPLES = 5
+WARM_SPIN = 300.0  # microseconds
+FEWER_SAMPLES = ((50.0, 3), (5.0, 8))  # from ms a call on: samples a block
+BLOCKS_A_STEP = 4  # ABBA: two pairs
+MOST_VERIFIED = 4  # outputs a case
+ROW_MS = 30.0
+MOST_CALLS = 500
+ROW_RATIO = (
+    1.25  # calls in a row may be this much longer than one call with a cold cache and a pause
+)
+ROW_HOST_MS = (0.1, 0.05)  # and longer by the host's work: a call, and each launch in it
+MOST_LAUNCHES = 20
+BLOCK_SECONDS = 120.0
+CLOCKS = (
+    "clocks.sm,clocks.mem,power.draw,power.limit,temperature.gpu,"
+    "clocks_throttle_reasons.active,driver_version"
+)
+
+
+@dataclass
+class Samples:
+    """One block: ms between the events and ms that the host took to queue the call, by sample; and
+    the seeds.
+    """
+
+    times: tuple[float, ...]
+    queued: tuple[float, ...]
+    seeds: tuple[int, ...]
+    reply: dict
+
+    @property
+    def median(self) -> float:
+        """The block's time in ms."""
+        return median(self.times)
+
+
+@dataclass
+class CaseTimes:
+    """The pairs of one case as they come in."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    verified: int = 0
+
+
+def measure(trial: Trial) -> None:
+    """Time every timed case; raises Verdict for wrong outputs, impossible times and scatter."""
+    cases = trial.contract.judgeable("timed")
+    if not cases:
+        return
+    board = trial.board()
+    trial.report.environment["clocks"] = {"before": clocks(trial)}
+    timed = []
+    for index, case in enumerate(cases):
+        trial.progress("time", index, len(cases))
+        found = time_case(trial, case)
+        write_case(trial, case, found, board)
+        timed.append(found)
+    trial.report.environment["clocks"]["after"] = clocks(trial)
+    trial.report.environment["board"] = {
+        "copy_bytes_per_second": board.bandwidth,
+        "l2_bytes": board.l2,
+    }
+    conclude(trial, cases, timed)
+
+
+def time_case(trial: Trial, case: dict) -> CaseTimes:
+    """Pairs in ABBA order until the interval is narrow enough or the blocks are used up."""
+    trial.referee.ask({"op": "heat"})
+    spin, samples = plan(trial, case)
+    found = CaseTimes()
+    while len(found.pairs) * 2 < trial.options.max_blocks:
+        first = (
+            reference_block(trial, case, samples, spin),
+            verified_block(trial, case, found, samples, spin),
+        )
+        second = (
+            verified_block(trial, case, found, samples, spin),
+            reference_block(trial, case, samples, spin),
+        )
+        found.pairs.append(Pair(first[0].times, first[1].times))
+        found.pairs.append(Pair(second[1].times, second[0].times))
+        if len(found.pairs) * 2 >= trial.options.min_blocks and figures.narrow_enough(found.pairs):
+            break
+    outer_bound(trial, case, found)
+    return found
+
+
+def plan(trial: Trial, case: dict) -> tuple[float, int]:
+    """Warm both sides up; the spin in microseconds that hides the slower host, and samples a block.
+    Equal on both sides.
+    """
+    sides = (
+        reference_block(trial, case, WARM_SAMPLES, WARM_SPIN),
+        candidate_block(trial, case, WARM_SAMPLES, WARM_SPIN),
+    )
+    sides = (
+        reference_block(trial, case, WARM_SAMPLES, WARM_SPIN),
+        candidate_block(trial, case, WARM_SAMPLES, WARM_SPIN),
+    )
+    spin = 1.5e3 * max(median(side.queued) for side in sides) + 20.0
+    longest = max(side.median for side in sides)
+    fewer = (count for least, count in FEWER_SAMPLES if longest >= least)
+    return spin, next(fewer, trial.options.samples_per_block)
+
+
+# -- blocks --
+
+
+def reference_block(trial: Trial, case: dict, samples: int, spin: float) -> Samples:
+    """PyTorch's block; whatever goes wrong is ours."""
+    message = {
+        "op": "block",
+        "task": trial.contract.name,
+        "case": case["case"],
+        "samples": samples,
+        "spin": spin,
+    }
+    with trial.referee.reserved() as channel:
+        try:
+            deadline = time.monotonic() + BLOCK_SECONDS
+            return exchange(channel, message, trial.new_seed, -1, deadline)
+        except (protocol.Closed, protocol.Overdue, protocol.Malformed) as error:
+            raise _referee_failed(trial.referee, error) from error
+
+
+def _referee_failed(referee: Worker, error: Exception) -> JudgeFailure:
+    referee.stop()
+    return JudgeFailure(
+        f"the referee failed in a block: {error!r}: {referee.channel.log_tail()[-2000:]}"
+    )
+
+
+def candidate_block(
+    trial: Trial, case: dict, samples: int, spin: float, keep: int = -1, suppress: bool = False
+) -> Samples:
+    """The candidate's block; `keep` is the sample whose outputs come along."""
+    assert trial.session is not None
+    message = {
+        "op": "block",
+        "task": trial.contract.name,
+        "case": case["case"],
+        "samples": samples,
+        "spin": spin,
+        "join": case["case"] in trial.joined,
+        "after": case["may_mutate"],
+        "suppress": suppress,
+    }
+    try:
+        found = exchange(trial.session.channel, message, trial.new_seed, keep, trial.deadline)
+    except protocol.Closed:
+        raise Ended(trial.session.end(grace=1.0)) from None
+    if found.reply.get("ok") is not True:
+        raise trial.failure(found.reply)
+    return found
+
+
+def exchange(
+    channel: Channel, message: dict, new_seed: Callable[[], int], keep: int, deadline: float
+) -> Samples:
+    """Run a block in lockstep: a seed for each sample when it is asked for."""
+    channel.post(message)
+    seeds = []
+    for index in range(message["samples"] + 1):
+        byte = channel.next_byte(deadline)
+        if byte == FAILED:
+            return Samples((), (), (), channel.wait(deadline))
+        if byte != NEXT:
+            raise protocol.Malformed("a block was left")
+        seeds.append(new_seed())
+        channel.send_bytes(SEED.pack(seeds[-1], index == keep + 1))
+    reply = channel.wait(deadline)
+    times = _numbers(reply.get("times"), message["samples"], least=1e-6)
+    queued = _numbers(reply.get("queued"), message["samples"], least=0.0)
+    return Samples(times, queued, tuple(seeds), reply)
+
+
+def _numbers(values: object, count: int, least: float) -> tuple[float, ...]:
+    usable = (
+        isinstance(values, list)
+        and len(values) == count
+        and all(isinstance(value, float | int) and least <= value < 1e7 for value in values)
+    )
+    if not usable:
+        raise protocol.Malformed("a block's times are no times")
+    return tuple(map(float, values))  # type: ignore[call-overload]
+
+
+def verified_block(
+    trial: Trial, case: dict, found: CaseTimes, samples: int, spin: float
+) -> Samples:
+    """A block of the candidate, sometimes with the outputs of a sample that it can't know
+    beforehand judged too.
+    """
+    wanted = trial.contract.draws == 1 and found.verified < MOST_VERIFIED
+    wanted = wanted and (not found.verified or trial.seeds.random() < 0.5)
+    keep = trial.seeds.randrange(samples) if wanted else -1
+    block = candidate_block(trial, case, samples, spin, keep)
+    if wanted:
+        found.verified += 1
+        verify(trial, case, block, keep)
+    return block
+
+
+def verify(trial: Trial, case: dict, block: Samples, keep: int) -> None:
+    """The outputs of a timed call must be right like any others."""
+    outputs = block.reply.get("outputs")
+    if not isinstance(outputs, list) or len(outputs) != 1:
+        raise Verdict(words.CRASHED, "the process kept no output of a timed call")
+    seed = block.seeds[keep]
+    observed = trial.nothing_observed(case)
+    answer = Answer(case, seed, outputs, block.reply.get("after"), observed, 0.0)
+    judged = trial.compare(answer)
+    trial.result(case).note(judged)
+    trial.referee.ask({"op": "release"})
+    if judged["verdict"] != words.PASSED:
+        raise Verdict(judged["verdict"], f"case {case['case']}, a timed call: {judged['detail']}")
+
+
+# -- cross-checks --
+
+
+def outer_bound(trial: Trial, case: dict, found: CaseTimes) -> None:
+    """Calls in a row by our own clock: they can't take much longer than the events say, or the
+    events lie.
+    """
+    claimed = median(median(pair.candidate) for pair in found.pairs)
+    calls = max(5, min(MOST_CALLS, int(ROW_MS / claimed)))
+    wall = wall_ms(trial, case, calls) / calls
+    launches = min(MOST_LAUNCHES, _launches(trial, case))
+    allowed = ROW_RATIO * claimed + ROW_HOST_MS[0] + ROW_HOST_MS[1] * launches
+    if wall > allowed:
+        trial.report.suspect = True
+        trial.report.add(
+            "suspect-clock",
+            f"case {case['case']}: {calls} calls in a row took {wall:.4g} ms each by our clock, "
+            f"its own events say {claimed:.4g} ms",
+            "time",
+        )
+
+
+def _launches(trial: Trial, case: dict) -> int:
+    return max((one.launch_count for one in trial.observed if one.case == case["case"]), default=1)
+
+
+def wall_ms(trial: Trial, case: dict, calls: int) -> float:
+    """Milliseconds from our word to go until the process says that the device is done."""
+    assert trial.session is not None
+    channel = trial.session.channel
+    message = {
+        "op": "row",
+        "task": trial.contract.name,
+        "case": case["case"],
+        "seed": trial.new_seed(),
+    }
+    channel.post({**message, "calls": calls})
+    try:
+        if channel.next_byte(trial.deadline) != NEXT:
+            raise protocol.Malformed("calls in a row were not begun")
+        started = time.perf_counter()
+        channel.send_bytes(SEED.pack(0, 0))
+        reply = channel.wait(trial.deadline)
+    except protocol.Closed:
+        raise Ended(trial.session.end(grace=1.0)) from None
+    if reply.get("ok") is not True:
+        raise trial.failure(reply)
+    return (time.perf_counter() - started) * 1e3
+
+
+# -- results --
+
+
+def write_case(trial: Trial, case: dict, found: CaseTimes, board: physics.Board) -> None:
+    """The case's row: both times, their ratio, all with intervals; raises Verdict below the
+    physical floor.
+    """
+    row = trial.result(case)
+    candidate = figures.time_of([pair.candidate for pair in found.pairs])
+    reference = figures.time_of([pair.reference for pair in found.pairs])
+    ratio = figures.speedup_of([found.pairs])
+    row.candidate_ms, row.candidate_ms_low, row.candidate_ms_high = _rounded(candidate)
+    row.reference_ms, row.reference_ms_low, row.reference_ms_high = _rounded(reference)
+    row.speedup, row.speedup_low, row.speedup_high = _rounded(ratio)
+    row.samples = sum(len(pair.candidate) + len(pair.reference) for pair in found.pairs)
+    row.samples_sha256 = digest(found.pairs)
+    floor = board.floor_ms(case["dtype"], case["flops"], case["bytes"])
+    if candidate.value < physics.SLACK * floor:
+        detail = f"{candidate.value:.4g} ms, where this board needs at least {floor:.4g} ms"
+        row.fail(words.IMPOSSIBLE, detail)
+        raise Verdict(words.IMPOSSIBLE, f"case {case['case']}: {detail}")
+
+
+def _rounded(interval: Interval) -> tuple[float, float, float]:
+    """Seven digits: far below any noise, far above what a page shows."""
+    return tuple(float(f"{v:.7g}") for v in (interval.value, interval.low, interval.high))  # type: ignore[return-value]
+
+
+def digest(pairs: list[Pair]) -> str:
+    """SHA-256 of all raw samples in their order, in ms with nine digits."""
+    text = "\n".join(f"{v:.9g}" for pair in pairs for v in (*pair.reference, *pair.candidate))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def conclude(trial: Trial, cases: list[dict], timed: list[CaseTimes]) -> None:
+    """The speedup over all cases, or the verdict `unstable` with the cases that scatter."""
+    loose = []
+    for case, found in zip(cases, timed, strict=True):
+        width = figures.speedup_of([found.pairs]).half_width
+        wanted = figures.gate(trial.result(case).candidate_ms or 0.0)
+        if not math.isfinite(width) or width > wanted:
+            loose.append(f"{case['case']} within {width:.1%} instead of {wanted:.0%}")
+    if loose:
+        raise Verdict(
+            words.UNSTABLE, f"after {trial.options.max_blocks} blocks: {'; '.join(loose)}"
+        )
+    total = figures.speedup_of([found.pairs for found in timed])
+    report = trial.report
+    report.speedup, report.speedup_low, report.speedup_high = _rounded(total)
+
+
+def clocks(trial: Trial) -> dict[str, str]:
+    """Clocks, power, temperature and throttling as nvidia-smi says now; empty where it doesn't
+    answer.
+    """
+    command = [
+        "nvidia-smi",
+        f"--id={trial.device.index}",
+        f"--query-gpu={CLOCKS}",
+        "--format=csv,noheader",
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    values = [value.strip() for value in done.stdout.strip().split(",")]
+    return dict(zip(CLOCKS.split(","), values, strict=False))
