@@ -58,7 +58,9 @@ def transport(scheme: str, state: Path) -> dict[str, Any]:
 def configuration(broker: str, state: Path) -> dict[str, Any]:
     scheme = urlsplit(broker).scheme
     if scheme not in SCHEMES:
-        raise ValueError(f"KBX_BROKER_URL={scheme}://... is no broker we know: use {SCHEMES}.")
+        raise env.Misconfigured(
+            f"KBX_BROKER_URL={scheme}://... is no broker we know: use one of {', '.join(SCHEMES)}"
+        )
     return {
         "broker_url": broker,
         "broker_connection_retry_on_startup": True,

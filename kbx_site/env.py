@@ -1,25 +1,31 @@
-"""Settings from the environment: typed, with errors that name the variable and the remedy."""
+"""Settings from the environment: typed, with errors that name the variable and the remedy.
+
+Standard library only: hosts with boards read their environment without Django.
+"""
 
 import os
 
-from django.core.exceptions import ImproperlyConfigured
+
+class Misconfigured(Exception):  # noqa: N818  like Django's ImproperlyConfigured
+    """The environment lacks a variable, or has an unusable or insecure value in it."""
+
 
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off", ""}
 
 
 def text(name: str, default: str | None = None) -> str:
-    """The variable's value; without a default it must be set and not empty."""
-    value = os.environ.get(name, default)
-    if value is None or (default is None and not value):
-        raise ImproperlyConfigured(f"{name} is not set: set it in the environment (.env.example).")
+    """The variable's value. Empty is like unset: the default, or an error where there is none."""
+    value = os.environ.get(name) or default
+    if value is None:
+        raise Misconfigured(f"{name} is not set: set it in the environment (.env.example).")
     return value
 
 
 def flag(name: str, default: bool) -> bool:
     value = os.environ.get(name, "1" if default else "0").strip().lower()
     if value not in TRUE | FALSE:
-        raise ImproperlyConfigured(f"{name}={value!r} is no flag: use 1 or 0.")
+        raise Misconfigured(f"{name}={value!r} is no flag: use 1 or 0.")
     return value in TRUE
 
 
@@ -28,7 +34,7 @@ def integer(name: str, default: int) -> int:
     try:
         return int(value)
     except ValueError:
-        raise ImproperlyConfigured(f"{name}={value!r} is no whole number.") from None
+        raise Misconfigured(f"{name}={value!r} is no whole number.") from None
 
 
 def words(name: str, default: str = "") -> list[str]:

@@ -61,9 +61,8 @@ TEMPLATES = [
 ]
 
 DATABASES = {
-    "default": dj_database_url.config(
-        env="DATABASE_URL",
-        default=f"sqlite:///{STATE_DIR / 'kbx.sqlite3'}",
+    "default": dj_database_url.parse(
+        env.text("DATABASE_URL", f"sqlite:///{STATE_DIR / 'kbx.sqlite3'}"),
         conn_max_age=60,
         conn_health_checks=True,
     )

@@ -4,8 +4,6 @@ Needs DATABASE_URL (PostgreSQL), KBX_BROKER_URL (Redis or RabbitMQ), KBX_SECRET_
 KBX_ALLOWED_HOSTS; `.env.example` describes each.
 """
 
-from django.core.exceptions import ImproperlyConfigured
-
 from kbx_site import env
 from kbx_site.settings.base import *  # noqa: F403  settings are layered by import, as Django does it
 from kbx_site.settings.base import DATABASES, STORAGES
@@ -18,7 +16,7 @@ def secret_key() -> str:
     """The signing key: long, and not one that everybody can read in a repository."""
     key = env.text("KBX_SECRET_KEY")
     if len(key) < SHORTEST_SECRET or len(set(key)) < 5 or key.startswith(KNOWN_SECRETS):
-        raise ImproperlyConfigured(
+        raise env.Misconfigured(
             f"KBX_SECRET_KEY is weak: set {SHORTEST_SECRET} or more random characters, for example "
             'from: python -c "import secrets; print(secrets.token_urlsafe(50))"'
         )
@@ -28,7 +26,7 @@ def secret_key() -> str:
 def allowed_hosts() -> list[str]:
     hosts = env.words("KBX_ALLOWED_HOSTS")
     if not hosts or "*" in hosts:
-        raise ImproperlyConfigured(
+        raise env.Misconfigured(
             "KBX_ALLOWED_HOSTS must name the site's hosts, comma-separated and without '*', for "
             "example KBX_ALLOWED_HOSTS=kernelbench.example.org"
         )
@@ -39,11 +37,11 @@ def refuse_embedded_services() -> None:
     """SQLite and the filesystem broker serve one machine; a public site has several processes."""
     env.text("DATABASE_URL")
     if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
-        raise ImproperlyConfigured(
+        raise env.Misconfigured(
             "DATABASE_URL must be PostgreSQL: postgresql://user:password@host:5432/name"
         )
     if not env.text("KBX_BROKER_URL").startswith(("redis://", "rediss://", "amqp://", "amqps://")):
-        raise ImproperlyConfigured(
+        raise env.Misconfigured(
             "KBX_BROKER_URL must be Redis or RabbitMQ: redis://host:6379/0 or amqp://user:pw@host//"
         )
 

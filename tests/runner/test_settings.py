@@ -1,0 +1,132 @@
+"""A public site does not start with an insecure value, and says which and what to do."""
+
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = {
+    "DJANGO_SETTINGS_MODULE": "kbx_site.settings.production",
+    "DATABASE_URL": "postgresql://kbx:pw@db.internal:5432/kbx",
+    "KBX_BROKER_URL": "redis://broker.internal:6379/0",
+    "KBX_SECRET_KEY": secrets.token_urlsafe(50),
+    "KBX_ALLOWED_HOSTS": "kernelbench.example.org",
+}
+
+
+def manage(tmp_path: Path, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environment = {**kept, "KBX_STATE_DIR": str(tmp_path), **GOOD, **changes}
+    return subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), *arguments],
+        env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_good_settings_pass_the_deployment_check(tmp_path: Path) -> None:
+    done = manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("KBX_SECRET_KEY", "", "KBX_SECRET_KEY is not set"),
+        ("KBX_SECRET_KEY", "short", "KBX_SECRET_KEY is weak"),
+        ("KBX_SECRET_KEY", "a" * 60, "KBX_SECRET_KEY is weak"),
+        ("KBX_SECRET_KEY", "development-only-and-public" * 3, "KBX_SECRET_KEY is weak"),
+        ("KBX_ALLOWED_HOSTS", "", "KBX_ALLOWED_HOSTS must name"),
+        ("KBX_ALLOWED_HOSTS", "*", "KBX_ALLOWED_HOSTS must name"),
+        ("DATABASE_URL", "", "DATABASE_URL is not set"),
+        ("DATABASE_URL", "sqlite:////tmp/x.sqlite3", "DATABASE_URL must be PostgreSQL"),
+        ("KBX_BROKER_URL", "", "KBX_BROKER_URL is not set"),
+        ("KBX_BROKER_URL", "filesystem://", "KBX_BROKER_URL must be Redis or RabbitMQ"),
+    ],
+)
+def test_an_insecure_value_stops_the_start(
+    tmp_path: Path, variable: str, value: str, said: str
+) -> None:
+    done = manage(tmp_path, "check", **{variable: value})
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+def test_strangers_may_not_submit_by_default(tmp_path: Path) -> None:
+    done = manage(
+        tmp_path, "shell", "-v0", "-c",
+        "from django.conf import settings; print(settings.KBX_OPEN_SUBMISSIONS, settings.DEBUG)",
+    )  # fmt: skip
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_static_files_can_be_collected_with_hashed_names(tmp_path: Path) -> None:
+    done = manage(tmp_path, "collectstatic", "--no-input", "-v0")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert list((tmp_path / "static").rglob("plotly.min.*.js.gz"))
+
+
+@pytest.mark.parametrize(
+    ("url", "queue_type"),
+    [("redis://broker/0", "classic"), ("amqp://broker//", "quorum"), ("filesystem://", "classic")],
+)
+def test_the_broker_decides_how_messages_are_kept(
+    tmp_path: Path, url: str, queue_type: str
+) -> None:
+    from kbx_site.celery import HARD_LIMIT_SECONDS, configuration
+
+    conf = configuration(url, tmp_path)
+    assert conf["task_create_missing_queue_type"] == queue_type
+    assert conf["accept_content"] == ["json"]
+    assert conf["task_acks_late"]
+    if url.startswith("redis"):
+        visible = conf["broker_transport_options"]["visibility_timeout"]
+        assert visible > HARD_LIMIT_SECONDS  # else a long job is handed out twice
+
+
+def test_an_unknown_broker_is_refused(tmp_path: Path) -> None:
+    from kbx_site.celery import configuration
+    from kbx_site.env import Misconfigured
+
+    with pytest.raises(Misconfigured, match="KBX_BROKER_URL"):
+        configuration("carrier-pigeon://roof", tmp_path)
+
+
+def test_messages_keep_their_order_and_appear_whole(tmp_path: Path) -> None:
+    """Readers look for *.msg: a half-written message must not have that name."""
+    from kombu import Connection
+
+    from kbx_site.celery import configuration
+
+    conf = configuration("filesystem://localhost//", tmp_path)
+    with Connection(
+        conf["broker_url"],
+        transport=conf["broker_transport"],
+        transport_options=conf["broker_transport_options"],
+    ) as connection:
+        queue = connection.SimpleQueue("site")
+        for number in range(20):
+            queue.put(number)
+        assert len(list(tmp_path.rglob("*.site.msg"))) == 20
+        for number in range(20):
+            message = queue.get(timeout=5)
+            message.ack()
+            assert message.payload == number
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_gpu_host_judges_without_django(tmp_path: Path) -> None:
+    """Its worker loads the tasks and the judge; nothing of Django, no database, no secret."""
+    code = (
+        "import sys, kbx_site.celery, runner.tasks, runner.judging, runner.commands.worker; "
+        "print('django' in sys.modules, 'torch' in sys.modules, "
+        "kbx_site.celery.app.tasks['runner.judge_job'].name)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, text=True, capture_output=True,
+        env={"PATH": os.environ["PATH"], "KBX_STATE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout.split() == ["False", "False", "runner.judge_job"], done.stderr[-2000:]
