@@ -172,9 +172,11 @@ def chosen_magnitude(input, target, weight=None, ignore_index=-100, reduction="m
     "nll_loss",
     inputs=log_probabilities_and_classes,
     cases=class_cases(
-        timed("large", "mixed", rows=1 << 24, classes=8),
+        timed("image", "mixed", rows=32, classes=12, height=512, width=512),
         with_options(
-            timed("image", "mixed", rows=32, classes=12, height=512, width=512), weight=True
+            timed("weights", "mixed", rows=64, classes=5, height=401, width=499),
+            weight=True,
+            reduction="sum",
         ),
         with_options(
             timed("none", "mixed", rows=12000007, classes=11), reduction="none", ignore_index=0
