@@ -89,7 +89,7 @@ solutions = st.dictionaries(st.integers(0, 11), st.one_of(st.none(), ratios))
 @settings(max_examples=60, deadline=None)
 @given(st.lists(solutions, min_size=1, max_size=6))
 def test_packed_sums_agree_with_plain_arithmetic(solved):
-    """The integer lanes are only a fast way of adding: counts are exact, means to the digits shown."""
+    """The integer lanes are only a fast way of adding: counts are exact, means nearly."""
     entries = [Entry(str(i), found) for i, found in enumerate(solved)]
     for placed in rank(entries, range(12), draws=20):
         found = solved[int(placed.key)]
