@@ -120,16 +120,14 @@ def command(
     try:
         with ExitStack() as stack:
             judges = [stack.enter_context(Judge(device, options)) for device in devices]
-            outcome.judge = {
-                "version": JUDGE_VERSION,
-                "suite_digest": judges[0].environment["suite_digest"],
-            }
+            outcome.judge = {"version": JUDGE_VERSION, "suite_digest": None}
             outcome.environment = judges[0].environment
             intake = _read(paths, task, judges[0].tasks())
             outcome.refused = [refusal.to_json() for refusal in intake.refusals]
             _write(json_path, outcome)
             if intake.candidates:
                 _judge_all(judges, intake.candidates, jobs or _default_jobs(), outcome, json_path)
+            outcome.judge["suite_digest"] = judges[0].suite_digest()
     except JudgeFailure as error:
         errors.print(f"[bold red]The judge failed:[/] {error}", highlight=False)
         raise SystemExit(FAILED) from error

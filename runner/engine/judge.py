@@ -136,6 +136,12 @@ class Judge:
         found: list[dict] = self._referee.ask({"op": "tasks"}, 120.0)["tasks"]
         return found
 
+    def suite_digest(self) -> str:
+        """The whole suite's digest, in hex."""
+        assert self._referee is not None
+        found: str = self._referee.ask({"op": "digest"}, 300.0)["digest"]
+        return found
+
     def contract(self, task: str) -> Contract:
         """The task's facts; Declined for a task that this suite doesn't have."""
         if task not in self._contracts:

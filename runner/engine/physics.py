@@ -6,8 +6,8 @@ SLACK = 0.9  # of the floor; below it is no measurement error
 TERA = 1e12
 
 # Dense peaks in TFLOP/s by architecture, from NVIDIA's data sheets (A100, L40S and RTX 4090,
-# H100 and H200 SXM, B200). float32 is the tensor cores' TF32 figure: three such products reach float32
-# precision, so honest kernels may pass the CUDA cores' peak.
+# H100 and H200 SXM, B200). float32 is the tensor cores' TF32 figure: three such products reach
+# float32 precision, so honest kernels may pass the CUDA cores' peak.
 PEAKS: dict[str, dict[str, float]] = {
     "sm_80": {"float64": 19.5, "float32": 156, "float16": 312, "bfloat16": 312, "int8": 624},
     "sm_89": {

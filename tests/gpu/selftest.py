@@ -1,0 +1,272 @@
+"""The judge tried on a real board, in one command: `python -m tests.gpu.selftest --out FILE`.
+
+Needs torch, triton and a board; nothing else of the product. Each part goes on when another fails.
+`--parts` takes some of timer, plain, wrong, twice, baseline, slower, exploits.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from runner.engine import Candidate, Declined, Judge, JudgeFailure, Limits, Options, find_devices
+from tests.gpu.sources import as_baseline, with_wrong_constant
+
+ROOT = Path(__file__).resolve().parents[2]
+BASELINES = {
+    "relu": "torch.nn.functional.relu",
+    "softmax": "torch.softmax",
+    "matmul": "torch.matmul",
+    "sum": "torch.sum",
+}
+TIMING_ONLY = ("load", "call", "time")
+CHECK_ONLY = ("load", "call", "check")
+
+
+def say(text: str) -> None:
+    """A line of the table, at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def plain_sources(only: str = "") -> list[tuple[str, str]]:
+    """(task, source) of every plain solution."""
+    paths = sorted((ROOT / "samples" / "plain").rglob("*.py"))
+    return [(path.stem, path.read_text()) for path in paths if re.search(only, path.stem)]
+
+
+def judged(judge: Judge, task: str, source: str) -> dict:
+    """One run in short; our failures and refusals too, as verdicts in capitals."""
+    started = time.monotonic()
+    try:
+        report = judge.judge(Candidate(task, source)).to_json()
+    except Declined as reason:
+        return {"task": task, "verdict": "DECLINED", "detail": str(reason)}
+    except JudgeFailure as reason:
+        return {"task": task, "verdict": "OUR FAILURE", "detail": str(reason)[-3000:]}
+    report["wall"] = time.monotonic() - started
+    return report
+
+
+def line(run: dict) -> str:
+    """A run on one line."""
+    speed = ""
+    if run.get("speedup"):
+        speed = f"{run['speedup']:.3f} [{run['speedup_low']:.3f}, {run['speedup_high']:.3f}]"
+    stages = " ".join(f"{name}={value:.1f}" for name, value in run.get("seconds", {}).items())
+    return f"{run['task']:<34.34} {run['verdict']:<13} {speed:<24} {stages}  {run.get('detail', '')[:230]}"
+
+
+def case_lines(run: dict) -> Iterable[str]:
+    """The timed cases of a run, one line each."""
+    for case in run.get("cases", ()):
+        if case["candidate_ms"]:
+            yield (
+                f"    {case['case']:<26.26} candidate {case['candidate_ms']:.5f} ms  PyTorch {case['reference_ms']:.5f} ms  "
+                f"{case['speedup']:.4f} [{case['speedup_low']:.4f}, {case['speedup_high']:.4f}]  "
+                f"own {case['own_share'] if case['own_share'] is None else round(case['own_share'], 3)}  n={case['samples']}"
+            )
+
+
+class Selftest:
+    """The parts, on one device."""
+
+    def __init__(self, device: str, jobs: int, only: str) -> None:
+        self.spec = find_devices(device)[0]
+        self.jobs = jobs
+        self.only = only
+        self.out: dict = {"device": self.spec.to_json()}
+
+    def judge(self, stages: tuple[str, ...] | None = None) -> Judge:
+        """A judge that trusts its candidates: they are ours, and a missing wall must not hide the
+        rest.
+        """
+        extra = {"stages": stages} if stages else {}
+        return Judge(
+            self.spec, Options(trust_candidates=True, limits=Limits(call=60, check=240), **extra)
+        )  # type: ignore[arg-type]
+
+    def all_of(self, judge: Judge, sources: list[tuple[str, str]]) -> list[dict]:
+        """Judge several at once."""
+        with ThreadPoolExecutor(self.jobs) as pool:
+            return list(pool.map(lambda pair: judged(judge, *pair), sources))
+
+    def timer(self) -> None:
+        """Known durations."""
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.gpu.timer"], capture_output=True, text=True, cwd=ROOT
+        )
+        say(done.stdout[-3000:] + done.stderr[-3000:])
+        self.out["timer"] = json.loads(done.stdout)
+
+    def plain(self) -> None:
+        """All plain solutions: they must pass, and be timed."""
+        sources = plain_sources(self.only)
+        started = time.monotonic()
+        with self.judge() as judge:
+            ready = time.monotonic()
+            self.out["environment"] = judge.environment
+            say(f"walls {judge.environment['walls']}")
+            runs = self.all_of(judge, sources)
+        seconds = time.monotonic() - ready
+        for run in runs:
+            say(line(run))
+            for text in case_lines(run):
+                say(text)
+        passed = sum(run["verdict"] == "passed" for run in runs)
+        say(
+            f"plain: {passed} of {len(runs)} passed; start {ready - started:.1f} s, {seconds / max(1, len(runs)):.2f} s a candidate"
+        )
+        self.out["plain"] = {"runs": runs, "start_seconds": ready - started, "seconds": seconds}
+
+    def wrong(self) -> None:
+        """The same with every stored value changed: none may pass."""
+        sources = [(task, with_wrong_constant(source)) for task, source in plain_sources(self.only)]
+        with self.judge(CHECK_ONLY) as judge:
+            runs = self.all_of(judge, sources)
+        survived = [run["task"] for run in runs if run["verdict"] == "passed"]
+        counts: dict[str, int] = {}
+        for run in runs:
+            counts[run["verdict"]] = counts.get(run["verdict"], 0) + 1
+        say(f"wrong constants: {counts}; passed all the same: {survived}")
+        self.out["wrong"] = {"verdicts": counts, "survived": survived, "runs": runs}
+
+    def twice(self) -> None:
+        """The same candidate twice: speedups within 2 %."""
+        rows = []
+        with self.judge() as judge:
+            for task, source in plain_sources(r"^(relu|matmul|sum|softmax|layer_norm|gelu)$"):
+                first, second = judged(judge, task, source), judged(judge, task, source)
+                say(line(first) + "\n" + line(second))
+                if first.get("speedup") and second.get("speedup"):
+                    rows.append({"task": task, "ratio": second["speedup"] / first["speedup"]})
+                    say(f"twice: {task} second/first = {rows[-1]['ratio']:.4f}")
+        self.out["twice"] = rows
+
+    def baseline(self, repeats: int = 6) -> None:
+        """PyTorch against itself: the interval contains 1."""
+        rows = []
+        with self.judge(TIMING_ONLY) as judge:
+            for task, call in BASELINES.items():
+                for _ in range(repeats):
+                    run = judged(judge, task, as_baseline(task, call))
+                    rows += self._contains_one(run)
+        inside = sum(row["contains_one"] for row in rows)
+        say(f"baseline against itself: 1 inside {inside} of {len(rows)} intervals")
+        self.out["baseline"] = rows
+
+    @staticmethod
+    def _contains_one(run: dict) -> list[dict]:
+        say(line(run))
+        for text in case_lines(run):
+            say(text)
+        return [
+            {
+                "task": run["task"],
+                "case": case["case"],
+                "speedup": case["speedup"],
+                "low": case["speedup_low"],
+                "high": case["speedup_high"],
+                "ms": case["reference_ms"],
+                "contains_one": case["speedup_low"] <= 1 <= case["speedup_high"],
+            }
+            for case in run.get("cases", ())
+            if case["speedup"]
+        ]
+
+    def slower(self) -> None:
+        """A planted slow-down of about 2 % of the longest case must be seen."""
+        rows = []
+        with self.judge(TIMING_ONLY) as judge:
+            for task in ("relu", "matmul"):
+                before = judged(judge, task, as_baseline(task, BASELINES[task]))
+                longest = max(
+                    (case["candidate_ms"] or 0 for case in before.get("cases", ())), default=0
+                )
+                run = judged(judge, task, as_baseline(task, BASELINES[task], longest * 20))
+                found = [case for case in run.get("cases", ()) if case["candidate_ms"]]
+                case = max(found, key=lambda case: case["candidate_ms"], default=None)
+                if case:
+                    rows.append(
+                        {
+                            "task": task,
+                            "extra_us": longest * 20,
+                            "speedup": case["speedup"],
+                            "high": case["speedup_high"],
+                        }
+                    )
+                    say(
+                        f"slower: {task} {case['case']} by {longest * 20:.1f} us: {case['speedup']:.4f}, below 1: {case['speedup_high'] < 1}"
+                    )
+        self.out["slower"] = rows
+
+    def exploits(self) -> None:
+        """Every known cheat gets its verdict on a board too."""
+        rows = []
+        paths = sorted((ROOT / "tests" / "exploits").glob("*.py"))
+        limits = Limits(load=60, call=30, check=120)
+        with Judge(self.spec, Options(trust_candidates=True, limits=limits)) as judge:
+            for path in paths:
+                text = path.read_text()
+                task, wanted = (
+                    re.search(rf"^# {word}: (\S+)", text, re.MULTILINE)[1]
+                    for word in ("task", "verdict")
+                )  # type: ignore[index]
+                run = judged(judge, task, text)
+                rows.append(
+                    {
+                        "name": path.stem,
+                        "wanted": wanted,
+                        "verdict": run["verdict"],
+                        "detail": run["detail"][:300],
+                    }
+                )
+                mark = "ok " if wanted == run["verdict"] else "BAD"
+                say(
+                    f"{mark} {path.stem:<24} wanted {wanted:<14} got {run['verdict']:<14} {run['detail'][:150]}"
+                )
+        self.out["exploits"] = rows
+
+    def run(self, parts: list[str], path: Path) -> int:
+        """Run the parts, write the JSON after each; the number of parts that broke."""
+        broken = 0
+        for name in parts:
+            say(f"== {name} ==")
+            part: Callable[[], None] = getattr(self, name)
+            started = time.monotonic()
+            try:
+                part()
+            except Exception:  # noqa: BLE001 - the other parts are worth having
+                broken += 1
+                self.out[f"{name}_broke"] = traceback.format_exc()
+                traceback.print_exc(file=sys.stdout)
+            say(f"== {name}: {time.monotonic() - started:.1f} s ==")
+            path.write_text(json.dumps(self.out, indent=1))
+        return broken
+
+
+PARTS = ("timer", "plain", "exploits", "twice", "baseline", "slower", "wrong")
+
+
+def main() -> int:
+    """Parse the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("selftest.json"))
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--jobs", type=int, default=6)
+    parser.add_argument("--only", default="", help="a pattern for the tasks of plain and wrong")
+    parser.add_argument("--parts", default=",".join(PARTS))
+    chosen = parser.parse_args()
+    return Selftest(chosen.device, chosen.jobs, chosen.only).run(
+        chosen.parts.split(","), chosen.out
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
