@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models.functions import RowNumber
 
 from benchmark import vocabulary
 from benchmark.models import Audit, Gpu, Method, Run, Submission, Task
@@ -23,6 +24,14 @@ from leaderboard.rows import (
 )
 
 IGNORED = "ignored"  # an audit took the run out: our bug, or withdrawn
+# From the oldest to the newest of a method's runs on a task.
+AGE = (
+    "candidate__submission__created_at",
+    "candidate__submission_id",
+    "candidate__round",
+    "created_at",
+    "id",
+)
 NEWEST_AUDIT = Subquery(
     Audit.objects.filter(run=OuterRef("pk")).order_by("-created_at", "-id").values("verdict")[:1]
 )
@@ -91,27 +100,43 @@ def board_data(choice: Choice) -> BoardData:
     chosen = {task.id for task in tasks}
     results = {
         (result.method, result.task): result
-        for _, result in counting_results(runs)
+        for _, result in final_results(runs)
         if result.task in chosen
     }
     return BoardData(choice, tasks, methods, results)
 
 
-def counting_results(runs: QuerySet[Run]) -> Iterable[tuple[int, Result]]:
-    """(GPU, result) in the order in which the later one of a method and task replaces the earlier:
-    by submission, then round, then age. Two queries."""
-    audits = audit_verdicts(runs)
-    ordered = runs.order_by(
-        "candidate__submission__created_at",
-        "candidate__submission_id",
-        "candidate__round",
-        "created_at",
-        "id",
+def final_results(runs: QuerySet[Run]) -> Iterable[tuple[int, Result]]:
+    """(GPU, result) that counts for each GPU, method and task among `runs`, which share a lane.
+
+    The newest submission, its last round, its newest run; chosen by the database. Two queries.
+    """
+    place = Window(
+        RowNumber(),
+        partition_by=["gpu_id", "candidate__submission__method_id", "candidate__task_id"],
+        order_by=[F(field).desc() for field in AGE],
     )
-    for row in ordered.values_list(*RESULT_FIELDS).iterator(chunk_size=5000):
+    audits = audit_verdicts(runs)
+    chosen = _counting(runs, audits).annotate(place=place).filter(place=1)
+    return _results(chosen.order_by(), audits)
+
+
+def every_result(runs: QuerySet[Run]) -> Iterable[tuple[int, Result]]:
+    """(GPU, result) of all rounds, the later one after the earlier. Two queries."""
+    audits = audit_verdicts(runs)
+    return _results(_counting(runs, audits).order_by(*AGE), audits)
+
+
+def _counting(runs: QuerySet[Run], audits: dict[int, str]) -> QuerySet[Run]:
+    """Without the runs that an audit took out: an earlier one may stand in for them."""
+    ignored = [run for run, verdict in audits.items() if AUDITED[verdict] == IGNORED]
+    return runs.exclude(pk__in=ignored) if ignored else runs
+
+
+def _results(runs: QuerySet[Run], audits: dict[int, str]) -> Iterable[tuple[int, Result]]:
+    for row in runs.values_list(*RESULT_FIELDS).iterator(chunk_size=5000):
         state = state_of(row[12] == row[13], row[11], audits.get(row[0]))
-        if state != IGNORED:
-            yield row[1], _result(row, state)
+        yield row[1], _result(row, state)
 
 
 def audit_verdicts(runs: QuerySet[Run]) -> dict[int, str]:

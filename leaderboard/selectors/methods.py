@@ -14,7 +14,7 @@ from benchmark.models import Method, Run, Submission, Task
 from leaderboard import ranking
 from leaderboard.figures import Interval
 from leaderboard.rows import Cell, Funnel, GpuRow, MethodRow, Result
-from leaderboard.selectors.board import counting_results, method_row
+from leaderboard.selectors.board import every_result, method_row
 from leaderboard.summaries import funnel
 
 
@@ -131,7 +131,7 @@ def _by_round(method: MethodRow) -> dict[str, dict[int, dict[int, Result]]]:
     )
     slugs = dict(runs.order_by().values_list("gpu_id", "gpu__slug").distinct())
     found: dict[str, dict[int, dict[int, Result]]] = {}
-    for gpu, result in counting_results(runs):
+    for gpu, result in every_result(runs):
         by_round = found.setdefault(slugs[gpu], {})
         by_round.setdefault(result.round, {})[result.task] = result
     return found
