@@ -1,0 +1,1 @@
+"""Operators on integers made of floating-point arguments at every call."""
