@@ -181,6 +181,9 @@ def retry(job: Job, reason: str) -> None:
         job.state, job.ended_at = vocabulary.LOST, timezone.now()
         logger.error("job=%s lost: %s", job.uuid, job.reason)
     else:
+        # Longer each time: a host that is broken or of another version must not burn, within
+        # seconds, the attempts of every job there is.
+        job.wait_until = lease(settings.KBX_RETRY_SECONDS * 4 ** (job.attempt - 1))
         job.state, job.attempt = vocabulary.QUEUED, job.attempt + 1
         logger.warning("job=%s given up: %s", job.uuid, job.reason)
     job.save()

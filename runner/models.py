@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
+from django.utils import timezone
 
 from benchmark import vocabulary
 from benchmark.models import Candidate, Gpu, Run
@@ -35,8 +36,9 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(state__in=vocabulary.OPEN_JOB_STATES)
 
     def waiting(self) -> "JobQuerySet":
-        """Queued here, with no message in the broker yet."""
-        return self.filter(state=vocabulary.QUEUED, sent_at__isnull=True)
+        """Queued here, with no message in the broker yet, and due."""
+        due = Q(wait_until__isnull=True) | Q(wait_until__lte=timezone.now())
+        return self.filter(due, state=vocabulary.QUEUED, sent_at__isnull=True)
 
     def sent(self) -> "JobQuerySet":
         """In the broker or on a board."""
@@ -71,6 +73,9 @@ class Job(models.Model):
         max_length=16, choices=choices(vocabulary.JOB_STATES), default=vocabulary.QUEUED
     )
     attempt = models.PositiveSmallIntegerField(default=1)
+    wait_until = models.DateTimeField(
+        null=True, blank=True, help_text="Not sent before: a pause after a failed attempt."
+    )
     sent_at = models.DateTimeField(null=True, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     device = models.ForeignKey(Device, null=True, blank=True, on_delete=models.SET_NULL)

@@ -21,6 +21,7 @@ BOARD = {"gpu": "h200", "serial": "abc", "host": "lab"}
 def window(settings: Any) -> None:
     settings.KBX_DISPATCH_WINDOW = 4
     settings.KBX_MAX_ATTEMPTS = 3
+    settings.KBX_RETRY_SECONDS = 0
 
 
 def enqueue(submission: Submission, *gpus: Gpu) -> int:
@@ -155,6 +156,21 @@ def test_a_running_job_that_fell_silent_is_sent_again(
     job.refresh_from_db()
     assert (job.state, job.attempt, job.device) == ("queued", 2, None)
     assert "fell silent" in job.reason
+    assert [message["attempt"] for message in outbox.jobs()] == [2]
+
+
+def test_a_failed_attempt_is_followed_by_a_pause(
+    job: Job, settings: Any, outbox: Any, committed: Any
+) -> None:
+    """A broken host must not burn every job's attempts within seconds."""
+    settings.KBX_RETRY_SECONDS = 60
+    with committed():
+        recording.record_failure(str(job.uuid), 1, "another version of the suite")
+        dispatch.sweep()
+    assert outbox.jobs() == []
+    Job.objects.update(wait_until=timezone.now())
+    with committed():
+        dispatch.sweep()
     assert [message["attempt"] for message in outbox.jobs()] == [2]
 
 

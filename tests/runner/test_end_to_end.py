@@ -50,6 +50,7 @@ class Site:
             "KBX_QUEUE_LEASE": "6",
             "KBX_HEARTBEAT_SECONDS": "1",
             "KBX_SWEEP_SECONDS": "1",
+            "KBX_RETRY_SECONDS": "1",
             "PYTHONPATH": str(ROOT),
             **servers,
         }

@@ -122,7 +122,7 @@ def test_a_gpu_host_judges_without_django(tmp_path: Path) -> None:
     """Its worker loads the tasks and the judge; nothing of Django, no database, no secret."""
     code = (
         "import sys, kbx_site.celery, runner.tasks, runner.judging, runner.commands.worker; "
-        "print('django' in sys.modules, 'torch' in sys.modules, "
+        "print('django.db' in sys.modules, 'torch' in sys.modules, "
         "kbx_site.celery.app.tasks['runner.judge_job'].name)"
     )
     done = subprocess.run(
