@@ -157,6 +157,44 @@ class Exact:
 
 
 @dataclass(frozen=True)
+class Attains(Close):
+    """Values and the indices where they are found, of a score that rounding can tie: any index
+    will do whose score in float64 is the value, within the value's own tolerance.
+
+    `scores(*args, **kwargs)` is called on float64 copies and has the reduced dimension last.
+    """
+
+    scores: Callable[..., torch.Tensor] | None = None
+
+    def judge(self, trial: Trial) -> Comparison:
+        assert self.scores is not None
+        expected = expectations(trial, self.magnitude)
+        wide = upcast(trial.arguments)
+        value = next(leaf for leaf in expected.values() if floating(leaf.native))
+        finding = _Attained(self, value, self.scores(*wide.args, **wide.kwargs))
+        return _verdict(expected, _answers(trial), finding, "roundings")
+
+
+@dataclass(frozen=True)
+class _Attained:
+    """Judges values as `close` does, and the indices of a pair by the scores there."""
+
+    close: Close
+    value: Leaf
+    scores: torch.Tensor
+
+    def __call__(self, leaf: Leaf, got: Any) -> Finding:
+        if floating(leaf.native):
+            return self.close._finding(leaf, got)
+        size = self.scores.shape[-1]
+        if bool(((got < 0) | (got >= size)).any()):
+            return Finding(math.inf, 0.0, 0.0, f"an index outside [0, {size})")
+        rows = self.scores.reshape(-1, size)
+        attained = rows.gather(1, got.reshape(-1, 1)).reshape(self.value.truth.shape)
+        return self.close._finding(self.value, attained)
+
+
+@dataclass(frozen=True)
 class Residual:
     """A claim about the outputs: `got` should equal `wanted`, batch by batch, with errors of the
     size of `scale`.
