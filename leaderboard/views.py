@@ -8,13 +8,15 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from benchmark import vocabulary
+from benchmark.models import Board
 from benchmark.web import page, viewer
-from leaderboard import summaries
+from leaderboard import kept, summaries
 from leaderboard.charts.base import Table, csv_text
 from leaderboard.charts.registry import CHARTS
 from leaderboard.filters import read_choice, unknown
 from leaderboard.ranking import DRAWS
-from leaderboard.rows import Board, Standing
+from leaderboard.rows import Board as Ranking
+from leaderboard.rows import Standing
 from leaderboard.selectors import board as boards
 from leaderboard.selectors import methods, runs, tasks
 
@@ -90,7 +92,7 @@ def task(request: HttpRequest, slug: str) -> HttpResponse:
     contract = tasks.contract(slug)
     if contract is None:
         raise unknown("task", slug, tasks.task_slugs())
-    gpus = boards.gpus()
+    gpus = kept.gpus(Board.current())
     context = {
         "nav": "tasks",
         "task": contract,
@@ -106,7 +108,7 @@ def method(request: HttpRequest, slug: str) -> HttpResponse:
     card = methods.card(slug, viewer(request))
     if card is None:
         raise unknown("method", slug, methods.method_slugs())
-    on_gpus, rounds = methods.on_gpus(card.method, boards.gpus())
+    on_gpus, rounds = methods.on_gpus(card.method, kept.gpus(Board.current()))
     context = {
         "nav": "board",
         "card": card,
@@ -160,18 +162,20 @@ def chart(request: HttpRequest, name: str, format: str) -> HttpResponse:
     """A chart's figure as JSON, or its table twin as CSV, for the choice in the URL."""
     if name not in CHARTS:
         raise unknown("chart", name, CHARTS)
-    choice = read_choice(request.GET, boards.gpus())
+    generation = Board.current()
+    choice = read_choice(request.GET, kept.gpus(generation))
     if choice is None:
         raise Http404("There is nothing to draw yet: no GPU has judged anything.")
-    data = boards.board_data(choice)
+    data, ranked = kept.board(generation, choice)
     if format == "csv":
-        return _csv(CHARTS[name].table(data, summaries.board(data)), name)
-    return JsonResponse(CHARTS[name].figure(data, summaries.board(data)))
+        return _csv(CHARTS[name].table(data, ranked), name)
+    return JsonResponse(CHARTS[name].figure(data, ranked))
 
 
 def _board_context(request: HttpRequest, category: str = "") -> dict[str, Any]:
     """The choice with its board; all None while nothing has been judged and no GPU serves."""
-    gpus = boards.gpus()
+    generation = Board.current()
+    gpus = kept.gpus(generation)
     choice = read_choice(request.GET, gpus)
     context: dict[str, Any] = {
         "gpus": gpus,
@@ -185,11 +189,11 @@ def _board_context(request: HttpRequest, category: str = "") -> dict[str, Any]:
         return context
     if category:
         choice = choice.within(category)
-    data = boards.board_data(choice)
+    data, ranked = kept.board(generation, choice)
     return context | {
         "choice": choice,
         "data": data,
-        "board": summaries.board(data),
+        "board": ranked,
         "gpu_links": [(gpu, choice.on(gpu).query, gpu.slug == choice.gpu.slug) for gpu in gpus],
     }
 
@@ -233,11 +237,11 @@ BOARD_COLUMNS = (
 )
 
 
-def _board_table(board: Board) -> Table:
+def _board_table(board: Ranking) -> Table:
     return Table(BOARD_COLUMNS, tuple(_board_row(board, s) for s in board.standings))
 
 
-def _board_row(board: Board, s: Standing) -> tuple[Any, ...]:
+def _board_row(board: Ranking, s: Standing) -> tuple[Any, ...]:
     f, speedup = s.funnel, s.speedup
     return (
         *(s.rank, s.rank_low, s.rank_high, s.group, s.method.name, s.method.kind, board.gpu.slug),

@@ -50,3 +50,11 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def is_bad(message) -> bool:
     return message.type in ("error", "warning")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> None:
+    """Boards kept by an earlier test are of another database."""
+    from leaderboard import kept
+
+    kept.forget()

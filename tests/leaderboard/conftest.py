@@ -57,3 +57,11 @@ def site(db, make) -> SimpleNamespace:
         fast=fast,
         failed=failed,
     )
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> None:
+    """Boards kept by an earlier test are of another database."""
+    from leaderboard import kept
+
+    kept.forget()

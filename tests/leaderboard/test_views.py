@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmark import vocabulary
+from benchmark.models import Audit, Board
 from leaderboard.charts.registry import CHARTS
 
 LISTS = [
@@ -268,3 +269,23 @@ def test_the_error_page_of_last_resort_renders_without_a_request(settings):
 
     for name in ("400.html", "403.html", "404.html", "500.html", "403_csrf.html"):
         assert "KernelBench" in render_to_string(name)
+
+
+def test_a_kept_board_is_shown_without_asking_again_until_results_change(client, site, make):
+    Board.bump()
+    client.get("/leaderboard/")
+    with CaptureQueriesContext(connection) as queries:
+        client.get("/leaderboard/")
+    assert len(queries) == 1
+    run = make.run(site.beta, site.add, site.h200, speedup=77.0)
+    Audit.objects.create(run=run, verdict=vocabulary.CLEAN, reason="bumps the generation")
+    assert "77.0" in client.get("/leaderboard/").content.decode()
+
+
+def test_what_becomes_private_leaves_the_kept_board(client, site):
+    Board.bump()
+    assert "Beta" in client.get("/").content.decode()
+    site.beta.visibility = vocabulary.PRIVATE
+    site.beta.save()
+    Board.bump()  # as the admin does with every change
+    assert "Beta" not in client.get("/").content.decode()
