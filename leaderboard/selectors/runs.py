@@ -164,13 +164,22 @@ def _page(run: Run) -> RunPage:
         findings=tuple(run.findings),
         kernels=tuple(run.kernels),
         seconds=tuple(run.seconds.items()),
-        environment=tuple(run.environment.items()),
+        environment=tuple(_flat(run.environment)),
         log_tail=run.log_tail,
         peak_memory_bytes=run.peak_memory_bytes,
         created_at=run.created_at,
         measurements=tuple(_measurements(run.measurements.all(), run.gpu.can_time)),
         audits=audits,
     )
+
+
+def _flat(tree: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+    """Leaves of nested objects with the words that lead to them: {"a": {"b": 1}} is "a b", 1."""
+    if isinstance(tree, dict):
+        for name, branch in tree.items():
+            yield from _flat(branch, f"{path} {name}".strip())
+    else:
+        yield path, tree
 
 
 def _audits(found: Iterable[Audit]) -> Iterable[AuditRow]:
