@@ -14,7 +14,7 @@ from benchmark.suite.fusion.common import (
     layer_norm_size,
     through,
 )
-from benchmark.suite.inputs import Maker
+from benchmark.suite.inputs import Maker, with_options
 from benchmark.suite.registry import category
 from benchmark.suite.spec import Arguments
 
@@ -267,12 +267,16 @@ def dropped_batch_norm_size(
 @fusion(
     "fused_dropout_relu_batch_norm_conv2d",
     inputs=dropped_arguments,
-    cases=conv_cases(
-        {"training": False, "bias": True},
-        {"p": 0.2, "inplace": True},
-        {"p": 0.8, "bias": True},
-        {},
-        half=False,
+    # Without padding a scaled or shifted image is of no consequence: the statistics undo it.
+    cases=tuple(
+        with_options(case, **{"padding": 1, **case.options})
+        for case in conv_cases(
+            {"training": False, "bias": True},
+            {"p": 0.2, "inplace": True},
+            {"p": 0.8, "bias": True},
+            {},
+            half=False,
+        )
     ),
     check=Mixture(dropped_batch_norm, Close(magnitude=dropped_batch_norm_size)),
     flops=ConvFlops(),
