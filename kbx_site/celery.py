@@ -111,7 +111,8 @@ app.conf.update(configuration(env.text("KBX_BROKER_URL", EMBEDDED_BROKER), state
 
 
 @setup_logging.connect
-def on_setup_logging(**_: Any) -> None:
+def set_up_logging(**_: Any) -> None:
+    """Log like the site does, instead of Celery's own way."""
     configure()
 
 

@@ -85,7 +85,7 @@ def site_worker() -> Child:
 
 @dataclass
 class Crew:
-    """The workers, watched until somebody says stop."""
+    """The workers, watched until somebody says stop: one child per seat, then the site's."""
 
     seats: Sequence[Seat]
     children: list[Child]
@@ -118,7 +118,9 @@ class Crew:
     def announce(self) -> None:
         from runner.judging import announce
 
-        for seat in self.seats:
+        for seat, child in zip(self.seats, self.children, strict=False):
+            if not child.is_alive:
+                continue
             try:
                 announce(seat.spec)
             except Exception:  # the broker is away; the workers wait for it, and so do we
@@ -165,9 +167,9 @@ def list_boards() -> None:
 
 
 def work(places: Sequence[Seat], site_queue: bool) -> None:
-    from kbx_site.logs import configure
+    from kbx_site.celery import set_up_logging
 
-    configure()
+    set_up_logging()
     children = [seat_worker(seat) for seat in places]
     if site_queue:
         children.append(site_worker())
