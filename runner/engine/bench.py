@@ -405,7 +405,7 @@ def compiled_kernels(functions: Any) -> list[dict]:
     import hashlib
 
     found = []
-    for function in list(functions):
+    for function in list(functions.values()):
         for cache in list(getattr(function, "device_caches", {}).values()):
             for kernel in list(cache[0].values()):
                 binary = getattr(kernel, "asm", {}).get("cubin")

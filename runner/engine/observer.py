@@ -74,7 +74,7 @@ class Observer(TorchDispatchMode):
         super().__init__()
         self.record = Record()
         self.suppressed = False
-        self.functions: set[Any] = set()  # every function of the candidate that was launched
+        self.functions: dict[int, Any] = {}  # the candidate's launched functions, by id
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -98,9 +98,9 @@ class Observer(TorchDispatchMode):
     def launch(self, function: Any, args: tuple, kwargs: dict) -> bool:
         """Note a launch of a kernel; False when it must not happen."""
         name = str(getattr(function, "__name__", "?"))[:200]
-        own = function in self.functions or is_own(function)
+        own = id(function) in self.functions or is_own(function)
         if own:
-            self.functions.add(function)
+            self.functions[id(function)] = function
         ours = self.record.launches if own else self.record.foreign
         ours[name] = ours.get(name, 0) + 1
         tensors = _flat_tensors((args, kwargs))
