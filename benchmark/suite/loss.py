@@ -74,7 +74,7 @@ def classes(make: Maker) -> torch.Tensor:
     places = [size for name, size in make.case.sizes.items() if name != "classes"]
     chosen = make.indices(make.size("classes"), *places)
     ignored = make.case.options.get("ignore_index")
-    if ignored is None:
+    if not isinstance(ignored, int):
         return chosen
     return torch.where(make.mask(*places, share=0.2), ignored, chosen)
 

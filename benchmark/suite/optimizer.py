@@ -167,7 +167,9 @@ def adam_magnitude(params, lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=
     for param, grad, exp_avg, exp_avg_sq, step in params:
         decayed = grad + weight_decay * param
         size = grad.abs() + weight_decay * param.abs()
-        sizes.append(adam_sizes(param, decayed, size, exp_avg, exp_avg_sq, step, lr, *betas, eps))
+        sizes.append(
+            adam_sizes(param, decayed, size, exp_avg, exp_avg_sq, step, lr, betas[0], betas[1], eps)
+        )
     return sizes
 
 
@@ -230,7 +232,9 @@ def Adam(params, lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=0):  # noq
     results = []
     for param, grad, exp_avg, exp_avg_sq, step in params:
         decayed = grad.add(param, alpha=weight_decay) if weight_decay else grad
-        results.append(adam_update(param, decayed, exp_avg, exp_avg_sq, step, lr, *betas, eps))
+        results.append(
+            adam_update(param, decayed, exp_avg, exp_avg_sq, step, lr, betas[0], betas[1], eps)
+        )
     return results
 
 
