@@ -22,7 +22,7 @@ class GpuRow:
 
     @property
     def label(self) -> str:
-        return self.name if self.can_time else f"{self.name} (correctness only)"
+        return self.name if self.can_time else f"{self.name}, correctness only"
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,6 @@ class JobPage:
     steps_total: int
     reason: str
     ahead: int | None
-    host: str
     run: UUID | None
     created_at: datetime
     started_at: datetime | None
@@ -170,7 +169,7 @@ def job_page(uuid: UUID, user: Any) -> JobPage | None:
     visible = Submission.objects.visible_to(user).filter(withdrawn_at__isnull=True)
     job = (
         Job.objects.filter(uuid=uuid, candidate__submission__in=visible)
-        .select_related("gpu", "device", "run", "candidate__task", "candidate__submission__method")
+        .select_related("gpu", "run", "candidate__task", "candidate__submission__method")
         .first()
     )
     if job is None:
@@ -189,7 +188,6 @@ def job_page(uuid: UUID, user: Any) -> JobPage | None:
         steps_total=job.steps_total,
         reason=job.reason,
         ahead=_ahead_of(job) if job.state == vocabulary.QUEUED else None,
-        host=job.device.host if job.device else "",
         run=job.run.uuid if job.run else None,
         created_at=job.created_at,
         started_at=job.started_at,

@@ -178,6 +178,10 @@ def _flat(tree: Any, path: str = "") -> Iterable[tuple[str, Any]]:
     if isinstance(tree, dict):
         for name, branch in tree.items():
             yield from _flat(branch, f"{path} {name}".strip())
+    elif isinstance(tree, list):
+        yield path, ", ".join(map(str, tree))
+    elif isinstance(tree, bool):
+        yield path, "yes" if tree else "no"
     else:
         yield path, tree
 

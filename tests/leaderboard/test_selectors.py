@@ -181,6 +181,16 @@ def test_best_runs_are_fastest_first_and_trusted(site, make):
     assert [line.speedup.value for line in tasks.best_runs(site.relu.pk)] == [3.0, 2.0]
 
 
+def test_the_environment_is_flat_for_reading(site, make):
+    facts = {"board": {"clocks": {"sm": 1980}, "locked": True}, "stages": ["load", "call"]}
+    run = make.run(site.beta, site.add, site.h200, environment=facts)
+    assert runs.run_page(run.uuid, AnonymousUser()).environment == (
+        ("board clocks sm", 1980),
+        ("board locked", "yes"),
+        ("stages", "load, call"),
+    )
+
+
 def test_queries_do_not_grow_with_rows(site, make, django_assert_num_queries):
     for i in range(5):
         other = make.submission(make.method(f"m{i}"), f"set {i}")
