@@ -36,12 +36,13 @@ def figure(spreads: Sequence[Spread]) -> Figure:
 
 
 def table(spreads: Sequence[Spread]) -> Table:
-    words = [word for word in COLOURS if any(_counts(spread)[word] for spread in spreads)]
+    counts = [_counts(spread) for spread in spreads]
+    words = [word for word in COLOURS if any(count[word] for count in counts)]
     return Table(
         ("method", "tasks", *words),
         tuple(
-            (spread.method.name, spread.tasks, *(_counts(spread)[word] for word in words))
-            for spread in spreads
+            (spread.method.name, spread.tasks, *(count[word] for word in words))
+            for spread, count in zip(spreads, counts, strict=True)
         ),
     )
 
