@@ -60,7 +60,7 @@ def create_environment() -> None:
 
 def pip(title: str, *arguments: str) -> None:
     print(f"{title} ...", flush=True)  # noqa: T201  progress for who waits minutes
-    command = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", *arguments]
+    command = [str(VENV / "bin" / "python"), "-m", "pip", "install", "-qq", *arguments]
     environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     if subprocess.run(command, check=False, env=environment).returncode:
         sys.exit(f"{title}: pip failed, its message is above. Then run make again.")
