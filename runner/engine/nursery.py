@@ -171,7 +171,7 @@ def _live(
         sandbox.enter(walls, limits, room)
         from runner.engine.child import Process
 
-        sys.stdout.flush()
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it ends by a kill
         process = Process(sock, answers, message["answer_bytes"], message["device"])
         protocol.send(sock, {"ok": True})
     except BaseException as error:
