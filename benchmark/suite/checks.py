@@ -333,13 +333,19 @@ class SameDistribution:
             return wrong
         draws = [torch.cat([t.reshape(-1) for t in tensors(output)]) for output in trial.outputs]
         eps = torch.finfo(draws[0].dtype).eps
-        wide = [draw.double() for draw in draws]
+        wide = self.numbers(trial, draws)
         outside = sum(int(self._outside(draw)) for draw in wide)
         if outside:
             finite = all(bool(torch.isfinite(draw).all()) for draw in wide)
             verdict = vocabulary.WRONG_VALUES if finite else vocabulary.NON_FINITE
             return Comparison(verdict, detail=f"{outside} values outside {self._range()}")
         return self._statistics(wide, eps)
+
+    def numbers(self, trial: Trial, draws: list[torch.Tensor]) -> list[torch.Tensor]:
+        """What ought to follow the law: the outputs, flat, in float64. Operators whose law differs
+        from element to element bring it to a common one here.
+        """
+        return [draw.double() for draw in draws]
 
     def describe(self) -> str:
         return (
