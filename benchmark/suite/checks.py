@@ -46,6 +46,16 @@ class Leaf:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """Magnitudes of the outputs, and of arguments that the call changes and does not return, by
+    place ("argument[1]").
+    """
+
+    output: Any
+    arguments: dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
 class Finding:
     """How one leaf compares; `error` is the worst element's."""
 
@@ -520,7 +530,9 @@ def expectations(trial: Trial, magnitude: Callable[..., Any] | None = None) -> d
     if magnitude is not None:
         again = upcast(trial.arguments)
         with strict_precision():
-            sizes = dict(_named(magnitude(*again.args, **again.kwargs)))
+            size = magnitude(*again.args, **again.kwargs)
+        changed = size.arguments if isinstance(size, Sizes) else {}
+        sizes = dict(_named(size.output if isinstance(size, Sizes) else size)) | changed
         del again
     truths = dict(_named(truth))
     expected = {
@@ -532,7 +544,7 @@ def expectations(trial: Trial, magnitude: Callable[..., Any] | None = None) -> d
     truths = dict(leaves(wide, "argument"))
     for place, leaf in leaves(native_arguments, "argument"):
         if isinstance(leaf, torch.Tensor):
-            size = sizes_by_truth.get(id(truths[place]))
+            size = sizes_by_truth.get(id(truths[place]), sizes.get(place))
             expected[place] = Leaf(place, leaf, truths[place], size)
     return expected
 
