@@ -20,6 +20,7 @@ import triton
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmark import suite
+from benchmark.suite import registry
 from benchmark.vocabulary import INPUT_MUTATED, PASSED, WRONG_DTYPE, WRONG_SHAPE
 from runner.engine import protocol
 from runner.engine.answers import ARGUMENTS, BadManifest, Reader, WrongType, same_bits
@@ -68,7 +69,7 @@ class Referee:
 
     def digest(self, _message: dict, _descriptors: list[int]) -> dict:
         """One digest over the whole suite: it reads every task's source, which takes a while."""
-        return {"ok": True, "digest": suite.digest()}
+        return {"ok": True, "digest": registry.digest()}
 
     def tasks(self, _message: dict, _descriptors: list[int]) -> dict:
         """What intake needs to know about every task."""
