@@ -10,11 +10,15 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import httpx
+import psycopg2
 import pytest
 
 from runner.processes import Child, stop_all
@@ -58,7 +62,6 @@ class Site:
 
     def set_up(self) -> None:
         self.manage("migrate", "-v0")
-        self.manage("flush", "--no-input", "-v0")
         self.manage("sync_tasks")
         self.manage("judge_on", "cpu-interpreter")
 
@@ -123,17 +126,28 @@ class Site:
         return "\n".join(path.read_text()[-4000:] for path in self.folder.glob("*.log"))
 
 
-def embedded(folder: Path) -> dict[str, str]:
-    return {"DATABASE_URL": f"sqlite:///{folder / 'kbx.sqlite3'}"}
+@contextmanager
+def embedded(folder: Path) -> Iterator[dict[str, str]]:
+    yield {"DATABASE_URL": f"sqlite:///{folder / 'kbx.sqlite3'}"}
 
 
-def on_servers(folder: Path) -> dict[str, str]:
-    broker = os.environ["KBX_TEST_BROKER_URL"]
+@contextmanager
+def on_servers(folder: Path) -> Iterator[dict[str, str]]:
+    """A database of its own beside the one that is named, and the broker, emptied."""
+    broker, database = os.environ["KBX_TEST_BROKER_URL"], os.environ["KBX_TEST_DATABASE_URL"]
     if broker.startswith("redis"):
         import redis
 
         redis.Redis.from_url(broker).flushdb()
-    return {"DATABASE_URL": os.environ["KBX_TEST_DATABASE_URL"], "KBX_BROKER_URL": broker}
+    name = f"kbx_{uuid4().hex[:12]}"
+    with closing(psycopg2.connect(database)) as connection:
+        connection.autocommit = True
+        connection.cursor().execute(f"CREATE DATABASE {name}")
+        try:
+            own = urlsplit(database)._replace(path=f"/{name}").geturl()
+            yield {"DATABASE_URL": own, "KBX_BROKER_URL": broker}
+        finally:
+            connection.cursor().execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture(
@@ -143,12 +157,14 @@ def on_servers(folder: Path) -> dict[str, str]:
     ]
 )
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
-    servers: Callable[[Path], dict[str, str]] = request.param
-    site = Site(tmp_path, servers(tmp_path))
-    site.set_up()
-    site.start_web()
-    yield site
-    stop_all(site.children[::-1], 10)
+    with request.param(tmp_path) as servers:
+        site = Site(tmp_path, servers)
+        site.set_up()
+        try:
+            site.start_web()
+            yield site
+        finally:
+            stop_all(site.children[::-1], 10)
 
 
 def celery_workers(of: Child) -> list[int]:
