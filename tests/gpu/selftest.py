@@ -60,7 +60,8 @@ def line(run: dict) -> str:
     if run.get("speedup"):
         speed = f"{run['speedup']:.3f} [{run['speedup_low']:.3f}, {run['speedup_high']:.3f}]"
     stages = " ".join(f"{name}={value:.1f}" for name, value in run.get("seconds", {}).items())
-    return f"{run['task']:<34.34} {run['verdict']:<13} {speed:<24} {stages}  {run.get('detail', '')[:230]}"
+    detail = run.get("detail", "")[:230]
+    return f"{run['task']:<34.34} {run['verdict']:<13} {speed:<24} {stages}  {detail}"
 
 
 def case_lines(run: dict) -> Iterable[str]:
@@ -68,9 +69,10 @@ def case_lines(run: dict) -> Iterable[str]:
     for case in run.get("cases", ()):
         if case["candidate_ms"]:
             yield (
-                f"    {case['case']:<26.26} candidate {case['candidate_ms']:.5f} ms  PyTorch {case['reference_ms']:.5f} ms  "
+                f"    {case['case']:<26.26} candidate {case['candidate_ms']:.5f} ms  "
+                f"PyTorch {case['reference_ms']:.5f} ms  "
                 f"{case['speedup']:.4f} [{case['speedup_low']:.4f}, {case['speedup_high']:.4f}]  "
-                f"own {case['own_share'] if case['own_share'] is None else round(case['own_share'], 3)}  n={case['samples']}"
+                f"own {case['own_share']}  n={case['samples']}"
             )
 
 
@@ -121,7 +123,8 @@ class Selftest:
                 say(text)
         passed = sum(run["verdict"] == "passed" for run in runs)
         say(
-            f"plain: {passed} of {len(runs)} passed; start {ready - started:.1f} s, {seconds / max(1, len(runs)):.2f} s a candidate"
+            f"plain: {passed} of {len(runs)} passed; start {ready - started:.1f} s, "
+            f"{seconds / max(1, len(runs)):.2f} s a candidate"
         )
         self.out["plain"] = {"runs": runs, "start_seconds": ready - started, "seconds": seconds}
 
@@ -202,7 +205,8 @@ class Selftest:
                         }
                     )
                     say(
-                        f"slower: {task} {case['case']} by {longest * 20:.1f} us: {case['speedup']:.4f}, below 1: {case['speedup_high'] < 1}"
+                        f"slower: {task} {case['case']} by {longest * 20:.1f} us: "
+                        f"{case['speedup']:.4f}, below 1: {case['speedup_high'] < 1}"
                     )
         self.out["slower"] = rows
 
@@ -229,7 +233,8 @@ class Selftest:
                 )
                 mark = "ok " if wanted == run["verdict"] else "BAD"
                 say(
-                    f"{mark} {path.stem:<24} wanted {wanted:<14} got {run['verdict']:<14} {run['detail'][:150]}"
+                    f"{mark} {path.stem:<24} wanted {wanted:<14} got {run['verdict']:<14} "
+                    f"{run['detail'][:150]}"
                 )
         self.out["exploits"] = rows
 

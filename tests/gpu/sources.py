@@ -1,4 +1,4 @@
-"""Sources made from other sources: planted faults, the baseline as a candidate, a known slow-down."""
+"""Sources made from other sources: planted faults, the baseline as candidate, a slow-down."""
 
 import ast
 

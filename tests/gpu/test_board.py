@@ -1,0 +1,109 @@
+"""The judge on a real board: short; `python -m tests.gpu.selftest` is the long one."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.engine import Candidate, Judge, Options, find_devices
+from tests.gpu.sources import as_baseline, with_wrong_constant
+
+pytestmark = pytest.mark.gpu
+
+ROOT = Path(__file__).resolve().parents[2]
+RELU = (ROOT / "samples" / "plain" / "Activation" / "relu.py").read_text()
+
+SIDE_STREAM = """
+_relu = relu
+_stream = torch.cuda.Stream()
+
+
+def relu(input, inplace=False):
+    with torch.cuda.stream(_stream):
+        return _relu(input, inplace)
+"""
+
+LEFT_STREAM = """
+_relu = relu
+
+
+def relu(input, inplace=False):
+    y = _relu(input, inplace)
+    torch.cuda.set_stream(torch.cuda.Stream())
+    return y
+"""
+
+FAST_CLOCK = """
+_elapsed = torch.cuda.Event.elapsed_time
+torch.cuda.Event.elapsed_time = lambda *events: _elapsed(*events) / 100
+torch.cuda.synchronize = lambda *_: None
+"""
+
+LATER_NOTHING = """
+_relu = relu
+_calls = [0]
+
+
+def relu(input, inplace=False):
+    _calls[0] += 1
+    return _relu(input, inplace) if _calls[0] < 60 else torch.empty_like(input)
+"""
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    with Judge(find_devices("cuda")[0], Options(trust_candidates=True)) as judge:
+        yield judge
+
+
+def test_a_plain_solution_passes_with_a_speedup_and_its_kernels(judge: Judge) -> None:
+    report = judge.judge(Candidate("relu", RELU))
+    assert (report.verdict, report.detail) == ("passed", "")
+    assert report.speedup_low <= report.speedup <= report.speedup_high
+    timed = [case for case in report.cases if case.kind == "timed"]
+    assert timed
+    assert all(case.own_share > 0.9 for case in timed)
+    assert report.kernels
+    assert all(kernel["registers"] > 0 and kernel["hash"] for kernel in report.kernels)
+    assert not report.suspect
+    json.dumps(report.to_json(), allow_nan=False)
+
+
+def test_a_wrong_constant_fails(judge: Judge) -> None:
+    assert judge.judge(Candidate("relu", with_wrong_constant(RELU))).verdict == "wrong-values"
+
+
+def test_pytorch_itself_is_forbidden(judge: Judge) -> None:
+    source = as_baseline("relu", "torch.nn.functional.relu")
+    assert judge.judge(Candidate("relu", source)).verdict == "forbidden"
+
+
+def test_work_on_a_stream_of_its_own_is_not_free(judge: Judge) -> None:
+    plain, hidden = (
+        judge.judge(Candidate("relu", RELU)),
+        judge.judge(Candidate("relu", RELU + SIDE_STREAM)),
+    )
+    assert hidden.verdict != "passed" or hidden.suspect or hidden.speedup < plain.speedup * 1.1
+
+
+def test_the_current_stream_must_be_restored(judge: Judge) -> None:
+    report = judge.judge(Candidate("relu", RELU + LEFT_STREAM))
+    assert report.verdict == "call-error"
+    assert "stream" in report.detail
+
+
+def test_a_patched_clock_changes_nothing(judge: Judge) -> None:
+    plain, patched = (
+        judge.judge(Candidate("relu", RELU)),
+        judge.judge(Candidate("relu", RELU + FAST_CLOCK)),
+    )
+    assert patched.verdict != "passed" or abs(patched.speedup / plain.speedup - 1) < 0.05
+
+
+def test_stopping_the_work_in_the_timed_calls_is_found(judge: Judge) -> None:
+    assert judge.judge(Candidate("relu", RELU + LATER_NOTHING)).verdict in (
+        "wrong-values",
+        "non-finite",
+        "impossible",
+    )
