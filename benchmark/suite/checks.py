@@ -627,7 +627,7 @@ def _verdict(
     if wrong:
         return wrong
     found = {place: find(expected[_bare(place)], got) for place, got in answers.items()}
-    place = max(found, key=lambda name: _excess(found[name]))
+    place = max(found, key=lambda name: _share(found[name]))
     worst = found[place]
     shown = worst.error if math.isfinite(worst.error) else None
     own = worst.reference_error if math.isfinite(worst.reference_error) else None
@@ -637,10 +637,13 @@ def _verdict(
     return Comparison(verdict, shown, own, worst.limit, unit, f"{place}: {worst.detail}")
 
 
-def _excess(finding: Finding) -> float:
-    """How far above its limit: negative when passing, NaN counts as infinite."""
-    excess = finding.error - finding.limit
-    return math.inf if math.isnan(excess) else excess
+def _share(finding: Finding) -> float:
+    """Its error as a share of its limit: above 1 it fails, NaN and a missed exactness are
+    infinite.
+    """
+    if finding.passed:
+        return finding.error / finding.limit if finding.limit else 0.0
+    return finding.error / finding.limit if finding.limit and finding.error > 0 else math.inf
 
 
 def floating(value: Any) -> bool:
