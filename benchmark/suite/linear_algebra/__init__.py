@@ -1,0 +1,1 @@
+"""Factorizations, solvers and what follows from them."""
