@@ -26,13 +26,13 @@ class Located:
 
     def judge(self, trial: Trial) -> Comparison:
         expected = expectations(trial, self.close.magnitude)
-        answers = _answers(trial)
+        answers: dict[str, Any] = _answers(trial)
         indices = expected.get("output[1]")
         if indices is None:
             return _verdict(expected, answers, self.close._finding, "roundings")
         wide = upcast(trial.arguments)
         length = self.length(*wide.args, **wide.kwargs)
-        given = answers.get("output[1]")
+        given: Any = answers.get("output[1]")
         problem = _form_problem("output[1]", indices.native, given)
         if problem:
             return problem

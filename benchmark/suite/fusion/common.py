@@ -106,7 +106,8 @@ def conv_arguments(make: Maker) -> Arguments:
 
 def conv_tensors(make: Maker):
     """Images, filters and biases (or None) of a convolution's case."""
-    sizes, options = make.case.sizes, make.case.options
+    sizes = make.case.sizes
+    options: Any = make.case.options
     height, width = sizes["kernel"], sizes.get("kernel_w", sizes["kernel"])
     depth = sizes["channels"] // options.get("groups", options.get("conv_groups", 1))
     image = make.tensor(*(sizes[name] for name in ("batch", "channels", "height", "width")))
@@ -156,14 +157,15 @@ def _conv(name: str, family: str, sizes: tuple[int, ...], **options: object):
     return with_options(small(name, family, **_sizes(*sizes)), **options)
 
 
-def _sizes(*sizes: int) -> dict[str, int]:
+def _sizes(*sizes: int) -> dict[str, Any]:
     names = ("batch", "channels", "height", "width", "filters", "kernel")
     return dict(zip(names, sizes, strict=True))
 
 
 def conv_shape(make: Maker) -> tuple[int, ...]:
     """Shape of the convolution's result, for strides and the like that are whole numbers."""
-    sizes, options = make.case.sizes, make.case.options
+    sizes = make.case.sizes
+    options: Any = make.case.options
     stride, padding = options.get("stride", 1), options.get("padding", 0)
     kernel = sizes["kernel"], sizes.get("kernel_w", sizes["kernel"])
     reach = [options.get("dilation", 1) * (size - 1) + 1 for size in kernel]
@@ -183,7 +185,8 @@ class ConvFlops:
     upscale: int = 1
 
     def __call__(self, case: Case) -> float:
-        sizes, options = case.sizes, case.options
+        sizes = case.sizes
+        options: Any = case.options
         prefix = "conv_" if any(name.startswith("conv_") for name in options) else ""
         step: Any = options.get(f"{prefix}stride", 1)
         stride = math.prod(step) if isinstance(step, list) else step**2

@@ -1,6 +1,7 @@
 """Convolutions and the elementwise operators, poolings and shuffles that follow them."""
 
 import functools
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
@@ -116,7 +117,14 @@ def gelu_conv2d_size(
     return through(functools.partial(F.gelu, approximate=approximate), values, size) + values.abs()
 
 
-PAIRS = {"batch": 2, "channels": 3, "height": 12, "width": 15, "filters": 6, "kernel": 3}
+PAIRS: dict[str, Any] = {
+    "batch": 2,
+    "channels": 3,
+    "height": 12,
+    "width": 15,
+    "filters": 6,
+    "kernel": 3,
+}
 
 
 @fusion(
@@ -222,8 +230,9 @@ def fused_conv2d_add(
 
 def pixel_shuffle_arguments(make: Maker) -> Arguments:
     """Those of a convolution with a multiple of upscale_factor^2 filters: so many to the square."""
-    sizes, factor = make.case.sizes, make.case.options.get("upscale_factor", 2)
-    groups = make.case.options.get("groups", 1)
+    sizes = make.case.sizes
+    options: Any = make.case.options
+    factor, groups = options.get("upscale_factor", 2), options.get("groups", 1)
     kernel, depth = sizes["kernel"], sizes["channels"] // groups
     image = make.tensor(*(sizes[name] for name in ("batch", "channels", "height", "width")))
     filters = sizes["filters"] * factor**2
