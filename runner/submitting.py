@@ -204,7 +204,7 @@ def _submission(method: Method, label: str, author: Any, visibility: str) -> Sub
             submission = lines.get()
     if submission.submitted_by != author:
         raise SubmissionRefused(
-            f"{method} has a submission labelled {label!r} by somebody else", "use another label"
+            f"the label {label!r} can't be used for {method}", "use another label"
         )
     if submission.withdrawn_at is not None:
         raise SubmissionRefused(f"{label!r} was withdrawn", "use another label")

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 
 import pytest
 
@@ -25,6 +26,13 @@ NEEDS = {
     "servers": (has_servers, "KBX_TEST_DATABASE_URL and KBX_TEST_BROKER_URL are not set"),
     "gpu": (has_gpu, "no NVIDIA GPU on this machine"),
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_boards_from_other_tests() -> None:
+    """Boards are kept in the process by the site's generation; each test's database restarts it."""
+    if "leaderboard.kept" in sys.modules:
+        sys.modules["leaderboard.kept"].forget()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,6 +22,7 @@ import click
 from rich.console import Console
 
 from runner.processes import Child, stop_all
+from runner.sandbox import probe
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = (
@@ -46,6 +47,7 @@ class Plan:
     port: int
     devices: tuple[str, ...]  # as `kbx worker --devices` takes them
     gpus: tuple[str, ...]  # slugs
+    trust: bool = False  # judge without walls: this host has none, and every run will say so
 
     @property
     def address(self) -> str:
@@ -58,8 +60,7 @@ class Plan:
             "KBX_STATE_DIR": str(self.state),
             "DATABASE_URL": f"sqlite:///{self.state / 'kbx.sqlite3'}",
             "KBX_BROKER_URL": "filesystem://localhost//",
-            # The samples are our own, and the site answers on the loopback interface only.
-            "KBX_TRUST_CANDIDATES": os.environ.get("KBX_TRUST_CANDIDATES", "1"),
+            "KBX_TRUST_CANDIDATES": os.environ.get("KBX_TRUST_CANDIDATES", str(int(self.trust))),
         }
 
 
@@ -75,7 +76,7 @@ def command(exit_when_judged: bool, port: int, gpu: str, state: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _raise_stop)
     try:
-        plan = planned(state.resolve(), port, gpu)
+        plan = replace(planned(state.resolve(), port, gpu), trust=must_trust(console))
         set_up(plan, console)
         lost = serve(plan, console, exit_when_judged)
     except Stop:
@@ -100,6 +101,19 @@ def refuse_port_in_use(port: int) -> None:
             raise click.ClickException(
                 f"port {port} can't be used ({error.strerror}): choose another with --port"
             ) from error
+
+
+def must_trust(console: Console) -> bool:
+    """True on a host without walls: the samples are our own, and the site answers on loopback only.
+    Says so, and how to get them.
+    """
+    walls = probe()
+    if walls.minimum:
+        return False
+    console.print("[yellow]This host can't wall candidates in; they are judged trusted:[/yellow]")
+    for line in walls.missing():
+        console.print(f"  {line}", highlight=False)
+    return True
 
 
 def planned(state: Path, port: int, gpu: str) -> Plan:

@@ -1,6 +1,7 @@
 """Submit files of this machine: what the upload form does, without a browser."""
 
 from argparse import ArgumentParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark import vocabulary
 from benchmark.models import Gpu
 from runner import submitting
-from runner.intake import read_paths
+from runner.intake import Intake, read_paths
 
 
 class Command(BaseCommand):
@@ -31,7 +32,7 @@ class Command(BaseCommand):
         path: Path = options["path"]
         if not path.exists():
             raise CommandError(f"{path}: no such file or folder")
-        intake = read_paths([path], submitting.known_tasks())
+        intake = without_folder(read_paths([path], submitting.known_tasks()), path.parent)
         for refusal in intake.refusals:
             self.stderr.write(f"{refusal.place}: {refusal.reason}; {refusal.remedy}")
         try:
@@ -42,6 +43,23 @@ class Command(BaseCommand):
         except submitting.SubmissionRefused as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{submission.uuid} {len(intake.candidates)} candidates")
+
+
+def without_folder(intake: Intake, folder: Path) -> Intake:
+    """The same, placed from the upload's own name on: pages show places, and where a folder lies on
+    this host is nobody's business.
+    """
+    prefix = f"{folder}/"
+    return replace(
+        intake,
+        candidates=tuple(
+            replace(found, place=found.place.removeprefix(prefix)) for found in intake.candidates
+        ),
+        refusals=tuple(
+            replace(refusal, place=refusal.place.removeprefix(prefix))
+            for refusal in intake.refusals
+        ),
+    )
 
 
 def boards(slugs: list[str] | None) -> list[Gpu] | None:
