@@ -278,7 +278,7 @@ STEP = 7919  # prime, and no size of a case is a multiple of it
     cases=(
         with_options(small("one", "normal", n=1), dim=0, count=1),
         with_options(small("rows", "heavy_tail", rows=37, columns=53), dim=0, count=23),
-        with_options(small("columns", "special", rows=17, columns=131), dim=1, count=131),
+        with_options(small("columns", "special", rows=17, columns=131), dim=1, count=97),
         with_options(small("last", "scaled", a=5, b=31, c=37), dim=-1, count=16),
         with_options(
             small("narrow", "mixed", a=7, b=16, c=33), dim=1, count=9, others={"0": 5, "2": 21}
