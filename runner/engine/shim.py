@@ -70,6 +70,38 @@ def to_cpu(value: Any) -> Any:
     return value
 
 
+def numbers_for_bools(function: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """A kernel's bool arguments as 0 and 1, constexpr ones aside.
+
+    On a board a bool is a one-bit argument; Triton 3.7's interpreter refuses it as too wide.
+    """
+    hints = getattr(function.fn, "__annotations__", {})
+    names = [*function.arg_names, *[""] * len(args)]
+
+    def plain(name: str, value: Any) -> Any:
+        return (
+            int(value) if type(value) is bool and "constexpr" not in str(hints.get(name)) else value
+        )
+
+    return (
+        tuple(plain(name, value) for name, value in zip(names, args, strict=False)),
+        {name: plain(name, value) for name, value in kwargs.items()},
+    )
+
+
+def accept_bools() -> None:
+    """Apply `numbers_for_bools` to every launch in the interpreter of this process."""
+    from triton.runtime.interpreter import InterpretedFunction
+
+    original = InterpretedFunction.run
+
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        args, kwargs = numbers_for_bools(self, args, kwargs)
+        return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+    InterpretedFunction.run = run
+
+
 PROPERTIES = types.SimpleNamespace(
     name="Triton interpreter on the CPU",
     major=9,
@@ -128,6 +160,7 @@ def pretend_cuda(note: Callable[[str], None]) -> None:
     torch.cuda.ExternalStream = Idle  # type: ignore[misc, assignment]
     torch._C._cuda_getCurrentRawStream = _answer(0)
     triton.runtime.driver.set_active(Driver())
+    accept_bools()
     _settle_autotuning(note)
 
 

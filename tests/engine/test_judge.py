@@ -77,6 +77,13 @@ def relu(input, inplace=False):
 """
 
 
+def test_a_bool_argument_is_no_fault(judge: Judge) -> None:
+    source = AUTOTUNED.replace("x_ptr, y_ptr, n, BLOCK", "x_ptr, y_ptr, n, keep, BLOCK")
+    source = source.replace("x < 0, 0.0, x)", "(x < 0) & keep, 0.0, x)")
+    report = judge.judge(Candidate("relu", source.replace("x.numel())\n", "x.numel(), True)\n")))
+    assert (report.verdict, report.detail) == (PASSED, "")
+
+
 def test_an_autotuned_kernel_takes_its_first_configuration(judge: Judge) -> None:
     report = judge.judge(Candidate("relu", AUTOTUNED))
     assert (report.verdict, report.detail) == (PASSED, "")
@@ -131,7 +138,8 @@ def test_a_timeout_names_its_stage_and_limit(judge: Judge) -> None:
 def test_seeds_are_secret_and_fresh(judge: Judge) -> None:
     source = (
         RELU
-        + "\n_relu = relu\n\ndef relu(input, inplace=False):\n    print(float(input.double().sum()))\n"
+        + "\n_relu = relu\n\n\ndef relu(input, inplace=False):\n"
+        + "    print(float(input.double().sum()))\n"
     )
     source += "    return _relu(input, inplace)\n"
     first, second = (judge.judge(Candidate("relu", source)).log_tail for _ in range(2))
