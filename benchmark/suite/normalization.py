@@ -227,7 +227,7 @@ def square_matrices(make: Maker) -> Arguments:
         small("tiles", "normal", batch=2, n=64),
         with_options(small("out", "shifted", batch=5, n=17), out=True),
         small("transposed", "mixed", layout="transposed", n=48),
-        small("double", "normal", "float64", n=29),
+        small("ties", "ties", n=29),
         small("batches", "scaled", a=2, b=3, n=13),
         timed("large", "normal", batch=32768, n=32),
         timed("small", "mixed", batch=131072, n=16),

@@ -9,6 +9,7 @@ from benchmark import suite, vocabulary
 from benchmark.suite import mutants
 from benchmark.suite.checks import Mixture
 from benchmark.suite.inputs import small
+from benchmark.suite.spec import Arguments
 
 GELU, MATMUL, RELU, RAND = (suite.get(name) for name in ("gelu", "matmul", "relu", "rand"))
 
@@ -183,3 +184,48 @@ def test_bfloat16_is_not_judged_by_the_interpreter():
     assert not GELU.judgeable_on("cpu", case)
     assert GELU.judgeable_on("cuda", case)
     assert not GELU.judgeable_on("cpu", GELU.timed_cases[0])
+
+
+MIN_GELU, BATCH_NORM = suite.get("min_gelu"), suite.get("batch_norm")
+
+
+def two_minima(index: list[int]):
+    """How `min_gelu` judges these indices in rows whose minimum stands at 1 and at 3."""
+    rows = torch.tensor([[2.0, -0.75, 1.0, -0.75], [0.5, -0.75, 4.0, -0.75]])
+    arguments = Arguments((rows,), {"dim": 1})
+    case = MIN_GELU.case("small-odd")
+    values = MIN_GELU.reference(arguments)[0]
+    return MIN_GELU.compare(case, arguments, [(values, torch.tensor(index))])
+
+
+@pytest.mark.parametrize("index", [[1, 1], [3, 1], [3, 3]])
+def test_any_index_that_attains_a_rounded_minimum_passes(index):
+    assert two_minima(index).passed
+
+
+@pytest.mark.parametrize("index", [[0, 1], [1, 2], [1, 4], [-1, 1]])
+def test_an_index_elsewhere_or_outside_is_rejected(index):
+    assert two_minima(index).verdict == vocabulary.WRONG_VALUES
+
+
+@pytest.mark.parametrize("place", [1, 2])
+@pytest.mark.parametrize(("roundings", "passes"), [(2, True), (100, False)])
+def test_running_statistics_are_judged_by_the_terms_behind_them(place, roundings, passes):
+    case = BATCH_NORM.case("small-momentum")
+    arguments = BATCH_NORM.arguments(case, 3, "cpu")
+    answer = mutants.honest(BATCH_NORM, arguments)
+    terms = arguments.args[place].abs() + answer.mutated.args[place].abs()
+    answer.mutated.args[place].add_(terms, alpha=roundings * torch.finfo(torch.float32).eps)
+    result = BATCH_NORM.compare(case, arguments, answer.outputs, answer.mutated)
+    assert result.passed == passes
+    if not passes:
+        assert result.detail.startswith(f"argument[{place}]")
+
+
+def test_the_value_nearest_to_its_limit_is_reported():
+    sgd = suite.get("sgd_step")
+    case = sgd.case("small-odd")
+    arguments = sgd.arguments(case, 3, "cpu")
+    answer = mutants.honest(sgd, arguments)
+    result = sgd.compare(case, arguments, answer.outputs, answer.mutated)
+    assert 0 < result.error == result.reference_error < result.tolerance

@@ -15,14 +15,14 @@ def spectral_kernel(a_ptr, y_ptr, n, STEPS: tl.constexpr, BLOCK: tl.constexpr):
     a = tl.load(a_ptr + i[:, None] * n + i[None, :], mask=inside, other=0.0)
     transposed = tl.load(a_ptr + i[None, :] * n + i[:, None], mask=inside, other=0.0)
     diagonal = i[:, None] == i[None, :]
-    g = tl.dot(transposed, a, input_precision="ieee", out_dtype=a.dtype)
+    g = tl.dot(transposed, a, input_precision="ieee")
     first = tl.sum(tl.sum(tl.where(diagonal, g, 0.0), 1), 0)
     safe = tl.where(first > 0, first, 1.0)
     g = g / safe
     exponent = first * 0.0
     share = exponent + 0.5
     for _ in range(STEPS):
-        g = tl.dot(g, g, input_precision="ieee", out_dtype=g.dtype)
+        g = tl.dot(g, g, input_precision="ieee")
         trace = tl.sum(tl.sum(tl.where(diagonal, g, 0.0), 1), 0)
         trace = tl.where(trace > 0, trace, 1.0)
         g = g / trace
@@ -36,8 +36,7 @@ def spectral_norm_eig(A, *, out=None):
     a = A.contiguous()
     n = a.shape[-1]
     y = torch.empty(a.shape[:-2], device=a.device, dtype=a.dtype)
-    steps = 56 if a.dtype == torch.float64 else 27
     block = max(16, triton.next_power_of_2(n))
     if y.numel():
-        spectral_kernel[(y.numel(),)](a, y, n, STEPS=steps, BLOCK=block)
+        spectral_kernel[(y.numel(),)](a, y, n, STEPS=27, BLOCK=block)
     return y if out is None else out.copy_(y)
