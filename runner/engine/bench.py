@@ -31,16 +31,22 @@ CYCLES_PER_MICROSECOND = (
 LEAST_SPIN, MOST_SPIN = 40.0, 4000.0  # microseconds
 COPY_BYTES = 2 << 30
 
-_synchronize = torch.cuda.synchronize
-_sleep = torch.cuda._sleep
-_Event = torch.cuda.Event
-_record, _elapsed = torch.cuda.Event.record, torch.cuda.Event.elapsed_time
+# Torch's C-level functions, not its Python wrappers: a candidate can replace what those look up.
+_wait_for_device = torch._C._cuda_synchronize
+_sleep = torch._C._cuda_sleep
+_Event = torch._C._CudaEventBase
+_record, _elapsed = _Event.record, _Event.elapsed_time
 _current_stream = torch.cuda.current_stream
 _set_stream = torch.cuda.set_stream
 _zero_ = torch._C.TensorBase.zero_
 _now = time.perf_counter
 _no_grad = torch.no_grad
 _median = statistics.median
+
+
+def _synchronize(_device: torch.device) -> None:
+    """Wait for everything on the one device that this process sees."""
+    _wait_for_device()
 
 
 @dataclass
