@@ -35,7 +35,7 @@ POLL_SECONDS = 1.0
 MOST_INTERPRETERS = 8
 
 
-class Stop(Exception):  # noqa: N818  no error: somebody asked for the end
+class Stop(BaseException):  # noqa: N818  no error, and no `except Exception` may swallow it
     """Ctrl-C, or SIGTERM."""
 
 

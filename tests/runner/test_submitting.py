@@ -92,7 +92,7 @@ def test_a_label_belongs_to_who_used_it_first(method: Method, make: Any) -> None
     ann, bob = (User.objects.create(username=name) for name in ("ann", "bob"))
     accept(method, "a", make.intake("relu"), ann)
     for other in (bob, AnonymousUser(), None):
-        with pytest.raises(SubmissionRefused, match="somebody else"):
+        with pytest.raises(SubmissionRefused, match="use another label"):
             accept(method, "a", make.intake("gelu"), other)
     assert accept(method, "a", make.intake("gelu"), ann).candidates.count() == 2
 
