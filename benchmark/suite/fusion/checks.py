@@ -7,8 +7,18 @@ from typing import Any
 import torch
 
 from benchmark import vocabulary
-from benchmark.suite.checks import Close, _answers, _form_problem, _verdict, expectations
-from benchmark.suite.spec import Comparison, Trial
+from benchmark.suite.checks import (
+    Close,
+    Mixture,
+    _answers,
+    _form_problem,
+    _named,
+    _native,
+    _verdict,
+    _wrong_form,
+    expectations,
+)
+from benchmark.suite.spec import Comparison, Trial, strict_precision
 from benchmark.suite.trees import upcast
 
 
@@ -54,3 +64,31 @@ class Located:
             "An index is right where its element is the value within the tolerance. "
             + self.close.describe()
         )
+
+
+@dataclass(frozen=True)
+class Recovered(Mixture):
+    """A dropout whose choices went through a product: `recover(output, *args, **kwargs)` undoes in
+    float64 what followed it, and what comes out is judged as the dropout's own result.
+    """
+
+    recover: Callable[..., torch.Tensor] | None = None
+
+    def judge(self, trial: Trial) -> Comparison:
+        native = _native(trial)[1]
+        wrong = _wrong_form(dict(_named(native)), _answers(trial))
+        if wrong:
+            return wrong
+        assert self.recover is not None
+        with strict_precision():
+            wide = upcast(trial.arguments)
+            branches = self.branches(*wide.args, **wide.kwargs)
+            size = self.close.magnitude
+            magnitude = None if size is None else size(*wide.args, **wide.kwargs)
+            undone = [
+                self.recover(output.double(), *wide.args, **wide.kwargs) for output in trial.outputs
+            ]
+        return self._judge(branches, magnitude, undone, native.dtype)
+
+    def describe(self) -> str:
+        return "What follows the dropout is undone in float64. " + super().describe()

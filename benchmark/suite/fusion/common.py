@@ -12,6 +12,12 @@ import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
 from benchmark.suite.inputs import Maker, small, timed, with_options
 from benchmark.suite.spec import Arguments, Case
 
+FREE = (
+    "no stream of numbers is asked for: each element is kept with probability 1 - p, independently "
+    "of the others and of the last call"
+)
+NO_OUT = "`out` stays None: what chance leaves is judged in the result"
+
 
 def written(result, out):
     """The result, copied into `out` where the caller gave one."""
