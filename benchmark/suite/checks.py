@@ -184,6 +184,11 @@ class Attains(Close):
         finding = _Attained(self, value, self.scores(*wide.args, **wide.kwargs))
         return _verdict(expected, _answers(trial), finding, "roundings")
 
+    def describe(self) -> str:
+        return super().describe().removesuffix(" Integers are exact.") + (
+            " Any index is right at which the value is attained within its tolerance."
+        )
+
 
 @dataclass(frozen=True)
 class _Attained:

@@ -84,15 +84,6 @@ def adam_sizes(param, grad, grad_size, exp_avg, exp_avg_sq, step, lr, beta1, bet
     return param.abs() + update, mean_size, squares_size
 
 
-def adam_update(param, grad, exp_avg, exp_avg_sq, step, lr, beta1, beta2, eps):
-    """One step of Adam in place, without weight decay."""
-    exp_avg.mul_(beta1).add_(grad, alpha=1 - beta1)
-    exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-    root = exp_avg_sq.div(1 - beta2**step).sqrt_().add_(eps)
-    param.addcdiv_(exp_avg, root, value=-lr / (1 - beta1**step))
-    return param, exp_avg, exp_avg_sq
-
-
 def adamw_magnitude(
     param,
     grad,
@@ -143,8 +134,13 @@ def adamw_step(
     p - lr m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + eps). Tensors of one shape;
     returns param, exp_avg and exp_avg_sq.
     """
-    param.mul_(1 - lr * weight_decay)
-    return adam_update(param, grad, exp_avg, exp_avg_sq, step, lr, beta1, beta2, eps)
+    if weight_decay:
+        param.mul_(1 - lr * weight_decay)
+    exp_avg.mul_(beta1).add_(grad, alpha=1 - beta1)
+    exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    root = exp_avg_sq.div(1 - beta2**step).sqrt_().add_(eps)
+    param.addcdiv_(exp_avg, root, value=-lr / (1 - beta1**step))
+    return param, exp_avg, exp_avg_sq
 
 
 def lists_of_tensors(make: Maker) -> Arguments:
@@ -232,9 +228,8 @@ def Adam(params, lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=0):  # noq
     results = []
     for param, grad, exp_avg, exp_avg_sq, step in params:
         decayed = grad.add(param, alpha=weight_decay) if weight_decay else grad
-        results.append(
-            adam_update(param, decayed, exp_avg, exp_avg_sq, step, lr, betas[0], betas[1], eps)
-        )
+        moments = (exp_avg, exp_avg_sq, step)
+        results.append(adamw_step(param, decayed, *moments, lr, *betas, eps, weight_decay=0))
     return results
 
 
