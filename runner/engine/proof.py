@@ -5,7 +5,14 @@ library only.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from runner.engine.operators import COMPUTE_KIND, HEAVY_KIND, base_name, is_delegated, kind_of
+from runner.engine.operators import (
+    COMPUTE_KIND,
+    CONSTANT,
+    HEAVY_KIND,
+    base_name,
+    is_delegated,
+    kind_of,
+)
 
 FULL_SIZE = 4  # an operator works on "full size" from a quarter of the call's largest tensor on
 WEIGHTY = 256  # numbers; in smaller calls glue and work have the same size
@@ -47,6 +54,12 @@ class Observed:
     def launch_count(self) -> int:
         """Launches of the candidate's own kernels."""
         return sum(self.launches.values())
+
+    @property
+    def is_constant(self) -> bool:
+        """Was nothing done but to allocate and fill? Right only where any input has that answer."""
+        names = {base_name(op.name) for op in self.operators}
+        return bool(names) and names <= CONSTANT and not self.foreign
 
     def full_size_compute(self) -> list[Operator]:
         """Arithmetic by PyTorch on tensors about as large as the call's largest."""
@@ -104,6 +117,9 @@ def forbidden(
     """The reason why the answer is not the candidate's own work, or None. `reference`: case ->
     PyTorch's own operators.
     """
+    if observed and not any(one.launch_count or one.foreign for one in observed):
+        heavy = next(filter(None, (_heavy(one, delegates, reference) for one in observed)), None)
+        return heavy or "no kernel of the candidate was launched"
     rules = (_compiled, _heavy, _unlaunched, _on_host, _does_the_references)
     for rule in rules:
         for one in observed:
@@ -129,7 +145,7 @@ def _heavy(one: Observed, delegates: tuple, _reference: dict) -> str | None:
 
 
 def _unlaunched(one: Observed, _delegates: tuple, _reference: dict) -> str | None:
-    if one.launch_count:
+    if one.launch_count or one.is_constant:
         return None
     if one.foreign:
         names = ", ".join(sorted(one.foreign)[:4])

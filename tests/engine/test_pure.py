@@ -185,6 +185,13 @@ class TestProof:
         assert reason
         assert "lib_kernel" in reason
 
+    def test_a_constant_answer_needs_no_launch_where_other_cases_have_theirs(self):
+        constant = observed([["aten::zeros", 1, 1, 4]], launches=0)
+        assert proof.forbidden([constant, observed([])], (), {}) is None
+        assert proof.forbidden([constant], (), {})
+        copied = observed([["aten::clone", 1, 1000, 4]], launches=0)
+        assert proof.forbidden([copied, observed([])], (), {})
+
     @pytest.mark.parametrize(
         "junk",
         [None, [], 3, {"operators": {"a": 1}, "launches": [1], "events": "x", "kernel_bytes": -1}],
