@@ -15,7 +15,7 @@ arange linspace constant_pad_nd pad repeat flatten unflatten ravel movedim swapa
 broadcast_tensors broadcast_to slice_scatter select_scatter resize_ set_ item _local_scalar_dense
 is_pinned pin_memory record_stream is_same_size sym_size sym_stride sym_numel sym_storage_offset
 dim numel size stride storage_offset is_contiguous _assert_async _assert_tensor_metadata
-_nested_tensor_from_tensor_list equal is_nonzero random_ normal_ seed
+_nested_tensor_from_tensor_list equal is_nonzero seed
 """
 
 # Allocation, fills, views: all that an answer needs which is the same for every input.
