@@ -172,7 +172,7 @@ def chosen_magnitude(input, target, weight=None, ignore_index=-100, reduction="m
     "nll_loss",
     inputs=log_probabilities_and_classes,
     cases=class_cases(
-        timed("image", "mixed", rows=32, classes=12, height=512, width=512),
+        timed("image", "mixed", rows=48, classes=12, height=512, width=512),
         with_options(
             timed("weights", "mixed", rows=64, classes=5, height=401, width=499),
             weight=True,

@@ -175,11 +175,15 @@ def cosine_magnitude(x1, x2, dim=1, eps_similarity=1e-8, p_norm=2.0, eps_norm=1e
     cases=(
         small("one", "normal", rows=1, columns=1),
         small("odd", "heavy_tail", rows=37, columns=53),
-        with_options(small("first", "mixed", rows=211, columns=7), dim=0, p_norm=1),
-        with_options(small("middle", "shifted", a=3, b=31, c=17), dim=1, p_norm=3),
+        with_options(
+            small("first", "mixed", rows=211, columns=7), dim=0, p_norm=1, eps_similarity=0.5
+        ),
+        with_options(
+            small("middle", "shifted", a=3, b=31, c=17), dim=1, p_norm=3, eps_similarity=1.5
+        ),
         with_options(small("floor", "normal", rows=33, columns=48), eps_similarity=1.5),
         with_options(
-            small("tiny", "tiny", rows=19, columns=257), eps_norm=0.05, eps_similarity=0.2
+            small("tiny", "tiny", rows=19, columns=257), eps_norm=0.05, eps_similarity=0.5
         ),
         with_options(
             small("transposed", "normal", layout="transposed", rows=21, columns=130), dim=-1
