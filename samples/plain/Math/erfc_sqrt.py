@@ -8,22 +8,23 @@ def erfc_sqrt_kernel(x_ptr, first_ptr, root_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
     x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(tl.float32)
-    # 1 - erf(x) where that is not small, else exp(-x^2) times a polynomial in t = 4 / (4 + x)
+    # 1 - erf(x) where that is not small, else exp(-x^2) times a polynomial in t = 4 / (4 + x), brought to v in [-1, 1]
     a = tl.maximum(x, 0.5)
     t = 4.0 / (4.0 + a)
-    p = 0.043478080577
-    p = p * t + -0.36099779337
-    p = p * t + 1.1463773358
-    p = p * t + -1.9259340214
-    p = p * t + 2.2617718066
-    p = p * t + -1.6961155618
-    p = p * t + 1.0864017663
-    p = p * t + -0.31896977573
-    p = p * t + 0.24052109193
-    p = p * t + 0.10128962383
-    p = p * t + 0.14038792925
-    p = p * t + 0.14072988415
-    p = p * t + 0.1410595887
+    v = (t - 0.581430745814) * 3.25247524752
+    p = 3.102432646e-8
+    p = p * v + -1.3378246723e-7
+    p = p * v + -1.452207924e-6
+    p = p * v + -2.2732439462e-6
+    p = p * v + 2.992893275e-5
+    p = p * v + 0.00028529748037
+    p = p * v + 0.0015003531521
+    p = p * v + 0.0058207549027
+    p = p * v + 0.01813042725
+    p = p * v + 0.047073960842
+    p = p * v + 0.10384211847
+    p = p * v + 0.19643840754
+    p = p * v + 0.31953421685
     # exp(-a^2) with the part of a^2 that rounding loses
     high = (a.to(tl.int32, bitcast=True) & -4096).to(tl.float32, bitcast=True)
     low = (high - a) * (high + a)
