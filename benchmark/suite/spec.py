@@ -37,7 +37,7 @@ class Case:
     dtype: str
     sizes: Mapping[str, int]
     family: str
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     layout: str = "contiguous"
 
     @property
