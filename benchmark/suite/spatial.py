@@ -2,6 +2,8 @@
 with depth before height.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
 
@@ -50,11 +52,27 @@ def image_and_grid(make: Maker) -> Arguments:
     return Arguments((image, torch.stack(axes[::-1], -1)), make.options())
 
 
-IMAGE = {"batch": 2, "channels": 3, "height": 29, "width": 31, "h": 17, "w": 19}
-VOLUME = {"batch": 2, "channels": 2, "depth": 7, "height": 11, "width": 13, "d": 5, "h": 6, "w": 9}
-LARGE = {"batch": 16, "channels": 3, "height": 1024, "width": 1024, "h": 1024, "w": 1024}
-MANY = {"batch": 4, "channels": 32, "height": 512, "width": 512, "h": 512, "w": 512}
-DEEP = {"batch": 2, "channels": 8, "depth": 128, "height": 128, "width": 128} | {
+IMAGE: dict[str, Any] = {"batch": 2, "channels": 3, "height": 29, "width": 31, "h": 17, "w": 19}
+VOLUME: dict[str, Any] = {
+    "batch": 2,
+    "channels": 2,
+    "depth": 7,
+    "height": 11,
+    "width": 13,
+    "d": 5,
+    "h": 6,
+    "w": 9,
+}
+LARGE: dict[str, Any] = {
+    "batch": 16,
+    "channels": 3,
+    "height": 1024,
+    "width": 1024,
+    "h": 1024,
+    "w": 1024,
+}
+MANY: dict[str, Any] = {"batch": 4, "channels": 32, "height": 512, "width": 512, "h": 512, "w": 512}
+DEEP: dict[str, Any] = {"batch": 2, "channels": 8, "depth": 128, "height": 128, "width": 128} | {
     "d": 128,
     "h": 128,
     "w": 128,
@@ -117,7 +135,7 @@ def affine_magnitude(
     input, theta, size, mode="bilinear", padding_mode="zeros", align_corners=False
 ):
     """As for grid_sample, with the grid of the map."""
-    grid = F.affine_grid(theta.to(input.dtype), size, align_corners=align_corners)
+    grid = F.affine_grid(theta.to(input.dtype), list(size), align_corners=align_corners)
     return sampled_magnitude(input, grid, mode, padding_mode, align_corners)
 
 
@@ -143,7 +161,7 @@ def image_and_map(make: Maker) -> Arguments:
     return Arguments((image, theta.to(make.dtype), out), options)
 
 
-SAME = {"batch": 3, "channels": 3, "height": 31, "width": 29, "h": 31, "w": 29}
+SAME: dict[str, Any] = {"batch": 3, "channels": 3, "height": 31, "width": 29, "h": 31, "w": 29}
 
 
 @spatial(
@@ -191,7 +209,7 @@ def grid_sample_with_affine(
 
     `mode`, `padding_mode` and `align_corners` as for grid_sample.
     """
-    grid = F.affine_grid(theta.to(input.dtype), size, align_corners=align_corners)
+    grid = F.affine_grid(theta.to(input.dtype), list(size), align_corners=align_corners)
     return F.grid_sample(
         input, grid, mode=mode, padding_mode=padding_mode, align_corners=align_corners
     )
@@ -218,7 +236,7 @@ def resized_pixels(case: Case) -> float:
     return float(each * batch * channels * scaled[0] * scaled[1])
 
 
-PICTURE = {"batch": 2, "channels": 3, "height": 17, "width": 23}
+PICTURE: dict[str, Any] = {"batch": 2, "channels": 2, "height": 17, "width": 23}
 
 
 @spatial(

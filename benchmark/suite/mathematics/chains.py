@@ -18,7 +18,7 @@ from benchmark.suite.registry import category
 from benchmark.suite.spec import Arguments
 
 mathematics = category("Math")
-WITH_OUT = ({}, {"out": True})
+WITH_OUT: tuple[dict[str, object], ...] = ({}, {"out": True})
 
 
 def for_exponential(make: Maker) -> Arguments:

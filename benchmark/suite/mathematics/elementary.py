@@ -17,7 +17,7 @@ from benchmark.suite.registry import category
 from benchmark.suite.spec import Arguments
 
 mathematics = category("Math")
-WITH_OUT = ({}, {"out": True})
+WITH_OUT: tuple[dict[str, object], ...] = ({}, {"out": True})
 INTEGERS = small("integers", "integers", "int64", rows=19, columns=45)
 
 

@@ -114,8 +114,8 @@ def bitwise_and_binomial(
     input: torch.Tensor,
     other: torch.Tensor,
     total_count: torch.Tensor,
-    probs: torch.Tensor | None = None,
-    logits: torch.Tensor | None = None,
+    probs=None,
+    logits=None,
 ):
     """Random counts, binomially distributed: how many of `total_count` trials succeed, each with
     the chance `probs`, or sigmoid(`logits`). Output: the shape that `total_count` (0-dimensional,

@@ -13,7 +13,9 @@ from benchmark.suite.spec import Arguments, Case
 mathematics = category("Math")
 
 
-def transformed_dims(input: torch.Tensor, s: tuple | None, dim: object) -> tuple[int, ...]:
+def transformed_dims(
+    input: torch.Tensor, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None
+) -> tuple[int, ...]:
     """The dimensions that fftn transforms: those named, else the last as many as sizes, else
     all.
     """
