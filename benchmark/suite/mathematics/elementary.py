@@ -258,6 +258,10 @@ EPS, HALF_EPS = 2.0**-20, 2.0**-8
     check=Close(magnitude=one, narrow_intermediates=True),
     flops=per_element(24),
     mutates=("out",),
+    differences=(
+        "`eps` is a power of two near the published 1e-6, so that 1 - eps is a number of the dtype: "
+        "else the clamped answers hang on its rounding",
+    ),
 )
 def logit(input: torch.Tensor, eps: float | None = None, out: torch.Tensor | None = None):
     """log(x / (1 - x)) of each element, x first clamped to [eps, 1 - eps] where `eps` is given.

@@ -87,6 +87,10 @@ def airy_magnitude(input, out=None):
     check=Close(magnitude=airy_magnitude),
     flops=per_element(50),
     mutates=("out",),
+    differences=(
+        "from -5 to -2 the truth is the power series: PyTorch's own, the published truth, is off "
+        "by up to 3e-6 just left of -2.09",
+    ),
 )  # fmt: skip
 def airy_ai(input: torch.Tensor, out: torch.Tensor | None = None):
     """Airy function Ai(x), the solution of y'' = x y that falls off to the right: oscillates for
@@ -128,6 +132,10 @@ def bessel_magnitude(input, out=None):
     check=Close(magnitude=bessel_magnitude),
     flops=per_element(100),
     mutates=("out",),
+    differences=(
+        "from 5 to 14 the truth is the power series: PyTorch's own, the published truth, is off by "
+        "up to 5e-7 just above 5",
+    ),
 )  # fmt: skip
 def bessel_j1(input: torch.Tensor, out: torch.Tensor | None = None):
     """Bessel function of the first kind, order 1; odd in x. Written to `out` where given."""
