@@ -182,8 +182,8 @@ def quotient_operands(make: Maker) -> Arguments:
     flops=per_element(1),
     mutates=("out",),
     differences=(
-        "the rounding modes, never asked for in the published test, are, on whole numbers: elsewhere "
-        "a quotient's floor may hang on a rounding",
+        "the rounding modes, never asked for in the published test, are, on whole numbers: "
+        "elsewhere a quotient's floor may hang on a rounding",
     ),
 )
 def div(input, other, rounding_mode=None, out=None):

@@ -42,8 +42,8 @@ def exp_sqrt_magnitude(input, out=None):
     flops=per_element(6),
     mutates=("out",),
     differences=(
-        "arguments stay where exp(x) is a number of the dtype: beyond, exp(x / 2) still is one, and "
-        "the two published forms of the answer disagree",
+        "arguments stay where exp(x) is a number of the dtype: beyond, exp(x / 2) still is one, "
+        "and the two published forms of the answer disagree",
     ),
 )
 def exp_sqrt(input, out=None):

@@ -259,8 +259,8 @@ EPS, HALF_EPS = 2.0**-20, 2.0**-8
     flops=per_element(24),
     mutates=("out",),
     differences=(
-        "`eps` is a power of two near the published 1e-6, so that 1 - eps is a number of the dtype: "
-        "else the clamped answers hang on its rounding",
+        "`eps` is a power of two near the published 1e-6, so that 1 - eps is a number of the "
+        "dtype: else the clamped answers hang on its rounding",
     ),
 )
 def logit(input: torch.Tensor, eps: float | None = None, out: torch.Tensor | None = None):
