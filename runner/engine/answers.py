@@ -34,15 +34,32 @@ class Opaque:
     """Stands for an argument that is no tensor or number, such as a dtype: nobody compares it."""
 
 
-class Reader:
-    """Rebuilds trees from one shared file of `size` bytes; tensors of the judged device go to
-    `device`.
+class Landing:
+    """Host memory that bytes on their way to the board are read into: pinned and kept, since fresh
+    pages cost more than the copy.
     """
 
-    def __init__(self, descriptor: int, size: int, device: str) -> None:
+    def __init__(self, pinned: bool) -> None:
+        self._pinned = pinned
+        self._buffer = torch.empty(0, dtype=torch.uint8)
+
+    def room(self, size: int) -> torch.Tensor:
+        """`size` bytes, uint8; overwritten by the next call."""
+        if self._buffer.numel() < size:
+            self._buffer = torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned)
+        return self._buffer[:size]
+
+
+class Reader:
+    """Rebuilds trees from one shared file of `size` bytes; tensors of the judged device go to
+    `device` by way of `landing`.
+    """
+
+    def __init__(self, descriptor: int, size: int, device: str, landing: Landing) -> None:
         self._descriptor = descriptor
         self._size = size
         self._device = device
+        self._landing = landing
         self._nodes = 0
 
     def tree(self, node: object, place: str = "output") -> object:
@@ -82,14 +99,18 @@ class Reader:
         if device not in DEVICES or dtype is None:
             raise WrongType(f"{place} is a {node.get('dtype')} tensor on device {str(device)[:20]}")
         shape = _sizes(node.get("shape"), place)
-        data = self._read(node, _count(shape) * dtype.itemsize, place)
-        flat = (
-            torch.frombuffer(data, dtype=torch.uint8) if data else torch.empty(0, dtype=torch.uint8)
-        )
-        tensor = flat.view(dtype).reshape(shape)
-        return tensor.to(self._device) if device == "cuda" else tensor
+        size = _count(shape) * dtype.itemsize
+        start = self._start(node, size, place)
+        if device == "cuda":
+            data = self._landing.room(size)
+            self._read(data, start, place)
+            flat = data.to(self._device)
+        else:
+            flat = torch.empty(size, dtype=torch.uint8)
+            self._read(flat, start, place)
+        return flat.view(dtype).reshape(shape)
 
-    def _read(self, node: dict, size: int, place: str) -> bytearray:
+    def _start(self, node: dict, size: int, place: str) -> int:
         start = node.get("offset")
         if (
             type(start) is not int
@@ -98,14 +119,15 @@ class Reader:
             or node.get("bytes") != size
         ):
             raise BadManifest(f"{place}: lies outside of the shared file")
-        data = bytearray(size)
-        view, done = memoryview(data), 0
+        return start
+
+    def _read(self, data: torch.Tensor, start: int, place: str) -> None:
+        view, size, done = data.numpy().data, data.numel(), 0
         while done < size:
             count = os.preadv(self._descriptor, [view[done : done + (1 << 30)]], start + done)
             if count == 0:
                 raise BadManifest(f"{place}: the shared file is shorter than announced")
             done += count
-        return data
 
 
 def _sizes(shape: object, place: str) -> list[int]:

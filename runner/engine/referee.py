@@ -23,7 +23,14 @@ from benchmark import suite
 from benchmark.suite import registry
 from benchmark.vocabulary import INPUT_MUTATED, PASSED, WRONG_DTYPE, WRONG_SHAPE
 from runner.engine import protocol
-from runner.engine.answers import ARGUMENTS, BadManifest, Reader, WrongType, same_bits
+from runner.engine.answers import (
+    ARGUMENTS,
+    BadManifest,
+    Landing,
+    Reader,
+    WrongType,
+    same_bits,
+)
 
 MAX_REQUEST = 8 << 20
 
@@ -36,6 +43,7 @@ class Referee:
     def __init__(self, sock: socket.socket, device: str) -> None:
         self.sock = sock
         self.device = device
+        self._landing = Landing(pinned=device.startswith("cuda"))
         self._operations: dict[str, Callable[[dict, list[int]], dict]] = {
             "tasks": self.tasks,
             "digest": self.digest,
@@ -52,6 +60,8 @@ class Referee:
         """Say hello, then answer until the supervisor goes. Any exception is ours and is reported
         as such.
         """
+        gc.collect()
+        gc.freeze()  # torch's own objects never die: each later collection need not visit them
         protocol.send(self.sock, {"ok": True, "environment": environment(self.device)})
         with contextlib.suppress(protocol.Closed):
             while True:
@@ -108,7 +118,7 @@ class Referee:
         """Judge one answer: its outputs, and its arguments after the call where they came along."""
         task = suite.get(message["task"])
         case = task.case(message["case"])
-        reader = Reader(descriptors[0], message["size"], self.device)
+        reader = Reader(descriptors[0], message["size"], self.device, self._landing)
         try:
             outputs = [
                 reader.tree(node, _place(i, task.draws))

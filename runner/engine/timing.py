@@ -21,6 +21,7 @@ from runner.engine.protocol import FAILED, NEXT, SEED, Channel
 from runner.engine.trial import Answer, Trial, Verdict
 from runner.engine.workers import Ended, Worker
 
+FROM_IDLE, STILL_WARM = 0.3, 0.05  # seconds of heating
 WARM_SAMPLES = 5
 WARM_SPIN = 300.0  # microseconds
 FEWER_SAMPLES = ((50.0, 3), (5.0, 8))  # from ms a call on: samples a block
@@ -75,7 +76,7 @@ def measure(trial: Trial) -> None:
     timed = []
     for index, case in enumerate(cases):
         trial.progress("time", index, len(cases))
-        found = time_case(trial, case)
+        found = time_case(trial, case, STILL_WARM if index else FROM_IDLE)
         write_case(trial, case, found, board)
         timed.append(found)
     trial.report.environment["clocks"]["after"] = clocks(trial)
@@ -86,9 +87,11 @@ def measure(trial: Trial) -> None:
     conclude(trial, cases, timed)
 
 
-def time_case(trial: Trial, case: dict) -> CaseTimes:
-    """Pairs in ABBA order until the interval is narrow enough or the blocks are used up."""
-    trial.referee.ask({"op": "heat"})
+def time_case(trial: Trial, case: dict, heat: float) -> CaseTimes:
+    """Pairs in ABBA order until the interval is narrow enough or the blocks are used up; `heat`
+    seconds of work come before, so that the clocks are up.
+    """
+    trial.referee.ask({"op": "heat", "seconds": heat})
     spin, samples = plan(trial, case)
     found = CaseTimes()
     while len(found.pairs) * 2 < trial.options.max_blocks:
@@ -323,9 +326,9 @@ def digest(pairs: list[Pair]) -> str:
 
 
 def conclude(trial: Trial, cases: list[dict], timed: list[CaseTimes]) -> None:
-    """The speedup over all cases, or the verdict `unstable` when it can't be stated: one case's
-    interval is `HOPELESS` times its gate, or the whole's is wider than the strictest case asks.
-    A case that misses its gate by less is named in a finding: its interval says how sure we are.
+    """The speedup over all cases, or the verdict `unstable` when it can't be stated: the interval
+    of one case, or of the whole, is `HOPELESS` times as wide as it should be. A case that misses
+    its gate by less is named in a finding: its interval says how sure we are.
     """
     loose, hopeless, gates = [], [], []
     for case, found in zip(cases, timed, strict=True):
@@ -337,7 +340,7 @@ def conclude(trial: Trial, cases: list[dict], timed: list[CaseTimes]) -> None:
         elif width > gates[-1]:
             loose.append(said)
     total = figures.speedup_of([found.pairs for found in timed])
-    if not total.half_width <= max(gates):
+    if not total.half_width <= HOPELESS * max(gates):
         hopeless.append(f"the speedup within {total.half_width:.1%}")
     blocks = f"after {trial.options.max_blocks} blocks"
     if hopeless:
