@@ -85,8 +85,8 @@ def int8_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     a, a_scale = quantize(left, 2)
     b, b_scale = quantize(right, 1)
     y = torch.empty((batch, M, N), device=left.device, dtype=torch.float32)
-    int8_product_kernel[(triton.cdiv(M, 128), triton.cdiv(N, 128), batch)](
-        a, b, a_scale, b_scale, y, M, N, K, BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, num_warps=8
+    int8_product_kernel[(triton.cdiv(M, 128), triton.cdiv(N, 64), batch)](
+        a, b, a_scale, b_scale, y, M, N, K, BLOCK_M=128, BLOCK_N=64, BLOCK_K=64, num_warps=8
     )
     return y
 

@@ -132,6 +132,6 @@ def conv2d_w8a8(input, weight, bias=None, stride: int = 1, padding: int = 0) -> 
     places = n * OH * OW
     conv_kernel[(triton.cdiv(places, 128), triton.cdiv(O, 64))](
         xq, wq, x_scale, w_scale, bias, y, places, C, H, W, O, OH, OW, K, stride, padding,
-        KH=KH, KW=KW, BIASED=bias is not None, BLOCK_M=128, BLOCK_N=64, BLOCK_K=64,
+        KH=KH, KW=KW, BIASED=bias is not None, BLOCK_M=128, BLOCK_N=64, BLOCK_K=64, num_warps=8,
     )
     return y
