@@ -191,6 +191,7 @@ DETERMINISTIC = (
     one_nan,
     one_element_off,
 )
+OWN_ANSWER = ("fused_svd_reconstruct",)  # tasks whose answer is their input within rounding
 RANDOM = (zeros, constant, last_tile_missing, one_nan, same_in_every_draw)
 
 
@@ -210,6 +211,8 @@ def mutants_of(task: Task) -> tuple[Callable[..., Answer], ...]:
         dtype in task.dtypes for dtype in ("float64", "float32", "float16", "bfloat16")
     ):
         return tuple(m for m in DETERMINISTIC if m is not lower_dtype)
+    if task.name in OWN_ANSWER:
+        return tuple(m for m in DETERMINISTIC if m is not identity)
     if one_number(task):
         return tuple(m for m in DETERMINISTIC if m not in (constant, permuted))
     return DETERMINISTIC

@@ -2,6 +2,8 @@
 
 import functools
 
+import math
+
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
 
@@ -164,7 +166,9 @@ def beside_the_threshold(make: Maker) -> Arguments:
     kept = 1 - options.get("p", 0.5) if options.get("training", True) else 1.0
     values = make.tensor(*make.case.shape)
     ratio = values.abs() / (kept * options.get("lambd", 0.5))
-    doubtful = ((ratio - 1).abs() < 1e-4) & (ratio != 1)
+    doubtful = (ratio - 1).abs() < 1e-4
+    if math.frexp(kept)[0] == 0.5:  # a power of two: scaling is exact, and the threshold a value
+        doubtful &= ratio != 1
     return Arguments((values.mul_(1 + 0.01 * doubtful.to(values.dtype)),), options)
 
 

@@ -122,9 +122,10 @@ def conv_tensors(make: Maker):
     return image, weight, make.tensor(sizes["filters"], family="normal") if biased else None
 
 
-def conv_cases(*variants: dict, prefix: str = "", half: bool = True):
+def conv_cases(*variants: dict, prefix: str = "", half: bool = True, batch: int = 1):
     """The usual cases of a convolution and what follows it; strides and the like are called
-    `prefix` + name, the variants are dealt over four of the small ones.
+    `prefix` + name, the variants are dealt over four of the small ones. Timed batches are `batch`
+    times as large as usual.
     """
     name, narrow = ("half", "float16") if half else ("second", "float32")
     spaced = {f"{prefix}stride": 2, f"{prefix}padding": 1}
@@ -153,9 +154,13 @@ def conv_cases(*variants: dict, prefix: str = "", half: bool = True):
             bias=False,
         ),
         with_options(small(name, "normal", narrow, **_sizes(2, 16, 8, 9, 17, 3)), **padded),
-        with_options(timed("large", "normal", **_sizes(16, 64, 112, 112, 128, 3)), **padded),
-        timed("image", "normal", **_sizes(4, 3, 1024, 1024, 32, 3)),
-        with_options(timed(name, "normal", narrow, **_sizes(64, 128, 56, 56, 256, 3)), **padded),
+        with_options(
+            timed("large", "normal", **_sizes(16 * batch, 64, 112, 112, 128, 3)), **padded
+        ),
+        timed("image", "normal", **_sizes(4, 3, 960, 1024, 32, 3)),
+        with_options(
+            timed(name, "normal", narrow, **_sizes(64 * batch, 128, 56, 56, 256, 3)), **padded
+        ),
     )
 
 

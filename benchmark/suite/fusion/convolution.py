@@ -272,14 +272,14 @@ def shuffled(name, family, sizes, dtype="float32", **options):
         shuffled("half", "normal", (2, 16, 7, 9, 5, 3), "float16", padding=1),
         with_options(
             timed(
-                "large", "normal", batch=16, channels=64, height=96, width=96, filters=32, kernel=3
+                "large", "normal", batch=24, channels=64, height=96, width=96, filters=32, kernel=3
             ),
             padding=1,
         ),
         timed("image", "normal", batch=16, channels=3, height=512, width=512, filters=3, kernel=3),
         with_options(
             timed(
-                "four", "normal", batch=8, channels=32, height=128, width=128, filters=8, kernel=3
+                "four", "normal", batch=16, channels=32, height=128, width=128, filters=8, kernel=3
             ),
             padding=1,
             upscale_factor=4,
@@ -332,6 +332,7 @@ def max_pool2d_conv2d_size(
         {"pool_kernel_size": 3, "pool_stride": 2, "pool_ceil_mode": True},
         {"inplace": True},
         prefix="conv_",
+        batch=2,
     ),
     check=Close(magnitude=max_pool2d_conv2d_size),
     flops=ConvFlops(),

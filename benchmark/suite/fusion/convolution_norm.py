@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
 
-from benchmark.suite.checks import Close, Mixture
+from benchmark.suite.checks import Close, Mixture, Sizes
 from benchmark.suite.fusion.common import (
     ConvFlops,
     batch_norm_size,
@@ -51,11 +51,20 @@ def relu_batch_norm_conv2d_size(
     eps=1e-05,
     inplace=False,
 ):
-    """Rounding errors of the convolution through the normalization; max(x, 0) keeps them."""
+    """Rounding errors of the convolution through the normalization, and into the statistics in
+    training; max(x, 0) keeps them.
+    """
     size = conv_size(input, weight, bias, stride, padding, dilation, groups)
     values = F.conv2d(input, weight, bias, stride, padding, dilation, groups)
     statistics = running_mean, running_var, bn_weight, bn_bias, training, eps
-    return batch_norm_size(values, size, *statistics)
+    changed = {}
+    if training:
+        squares = values.square() + 2 * values.abs() * size
+        changed = {
+            "argument.running_mean": running_mean.abs() + momentum * size.mean((0, 2, 3)),
+            "argument.running_var": running_var + momentum * squares.mean((0, 2, 3)),
+        }
+    return Sizes(batch_norm_size(values, size, *statistics), changed)
 
 
 @fusion(

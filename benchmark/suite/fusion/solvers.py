@@ -136,3 +136,46 @@ def fused_qr_solve(A: torch.Tensor, b: torch.Tensor):
     """
     q, r = torch.linalg.qr(A)
     return torch.linalg.solve_triangular(r, q.mT @ b, upper=True)
+
+
+def one_matrix(make: Maker) -> Arguments:
+    """A matrix (m, n)."""
+    return Arguments((make.tensor(make.size("m"), make.size("n")),))
+
+
+def reconstructed(arguments: Arguments, output: torch.Tensor) -> tuple[Residual, ...]:
+    """The product of the factors is the matrix, with errors of the size of its largest singular
+    value.
+    """
+    scale = torch.linalg.matrix_norm(arguments.args[0], 2)
+    return (Residual("the product of the factors", output, arguments.args[0], scale),)
+
+
+@fusion(
+    "fused_svd_reconstruct",
+    inputs=one_matrix,
+    cases=(
+        small("one", "normal", m=1, n=1),
+        small("two", "shifted", m=2, n=2),
+        small("tall", "normal", m=13, n=6),
+        small("wide", "heavy_tail", m=5, n=11),
+        small("square", "normal", m=8, n=8),
+        small("transposed", "mixed", layout="transposed", m=7, n=5),
+        timed("square", "normal", m=1024, n=1024),
+        timed("tall", "normal", m=8192, n=512),
+        timed("wide", "shifted", m=500, n=3001),
+    ),
+    check=Rebuilds(reconstructed),
+    flops=product(14, "m", "n", "n"),
+    differences=(
+        "the answer is the input within rounding, so a copy of it passes: the published contract "
+        "asks for nothing that only a decomposition has. Speedups of this task say little",
+        "timed matrices move less than 128 MB: decompositions of larger ones take seconds",
+    ),
+)
+def fused_svd_reconstruct(A: torch.Tensor):
+    """U diag(S) V^T of the reduced singular value decomposition of a matrix (m, n): the matrix
+    again.
+    """
+    u, s, vt = torch.linalg.svd(A, full_matrices=False)
+    return (u * s) @ vt
