@@ -125,7 +125,8 @@ def eig(A):
     """Eigenvalues (*, n) and eigenvectors, columns of length 1 of (*, n, n), of general real
     matrices (*, n, n), both complex: A V = V diag(L). The order is free.
     """
-    values, vectors = torch.linalg.eig(A)
+    # A copy: on CUDA, PyTorch 2.11 writes into a column-major argument.
+    values, vectors = torch.linalg.eig(A.contiguous())
     return values, vectors
 
 
@@ -165,7 +166,7 @@ def low_rank_residuals(arguments: Arguments, X: torch.Tensor) -> tuple[Residual,
         with_options(small("odd", "normal", m=13, n=13), k=5),
         with_options(small("tall", "normal", m=23, n=11), k=3, full_matrices=False),
         with_options(small("wide", "normal", m=9, n=21), k=4, full_matrices=False),
-        with_options(small("batch", "normal", batch=3, m=12, n=16), k=7),
+        with_options(small("batch", "normal", batch=2, m=9, n=16), k=5),
         with_options(small("transposed", "normal", layout="transposed", m=16, n=16), k=2),
         with_options(small("all", "normal", m=15, n=8), k=8),
         with_options(small("out", "normal", m=11, n=14), k=1, out=True),

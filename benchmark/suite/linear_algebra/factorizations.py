@@ -296,7 +296,7 @@ def ldl_residuals(arguments: Arguments, factors) -> tuple[Residual, ...]:
         with_options(small("two-hollow", "normal", n=2), hollow=True),
         small("odd", "normal", n=29),
         with_options(small("hollow", "normal", n=24), hollow=True),
-        with_options(small("batch", "normal", batch=3, n=17), hermitian=True),
+        with_options(small("batch", "normal", batch=2, n=13), hermitian=True),
         small("transposed", "normal", layout="transposed", n=23),
         with_options(small("out", "normal", n=13), out=True),
         with_options(small("hollow-batch", "normal", batch=2, n=12), hollow=True, hermitian=True),
