@@ -1,7 +1,6 @@
 """More chains of elementwise operators: comparisons, roots, dropout, joined tensors."""
 
 import functools
-
 import math
 
 import torch

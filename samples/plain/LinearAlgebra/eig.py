@@ -21,7 +21,7 @@ def normalize_kernel(v_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 def eig(A):
     # The library finds them: iterations on general matrices are beyond a kernel.
-    values, vectors = torch.linalg.eig(A)
+    values, vectors = torch.linalg.eig(A.contiguous())
     n = A.shape[-1]
     given = torch.view_as_real(vectors.contiguous())
     result = torch.empty(vectors.shape, device=A.device, dtype=vectors.dtype)

@@ -49,6 +49,7 @@ def gammaln_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     y = tl.where(x < 0.5, tl.log(3.141592653589793 / sine) - y, y)
     pole = (x <= 0) & (tl.floor(x) == x)
     y = tl.where(pole | (tl.abs(x) == float("inf")), float("inf"), y)
+    y = tl.where(x != x, x, y)
     tl.store(y_ptr + offsets, y.to(y_ptr.dtype.element_ty), mask=inside)
 
 
