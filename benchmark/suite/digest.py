@@ -14,6 +14,7 @@ import functools
 import hashlib
 import inspect
 import json
+import linecache
 import textwrap
 import types
 from collections.abc import Iterator
@@ -122,10 +123,10 @@ class _Parts:
                 f"{name}: lambdas and closures can't be fingerprinted, use a frozen dataclass"
             )
         if name not in self.texts and (thing.__module__.startswith(OWN) or _is_local(thing)):
-            tree = _normalized(thing)
-            self.texts[name] = ast.unparse(tree)
-            for used, value in sorted(_used(thing, tree)):
-                self.texts[f"{name} uses {used}"] = self._text(value)
+            text, used = _definition(thing)
+            self.texts[name] = text
+            for label, value in used:
+                self.texts[f"{name} uses {label}"] = self._text(value)
         return name
 
 
@@ -135,9 +136,39 @@ def _is_local(thing: Any) -> bool:
     return "site-packages" not in path and "lib/python" not in path
 
 
-def _normalized(thing: Any) -> ast.AST:
-    """The definition without decorators, docstrings and annotations' layout."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+@functools.cache
+def _definition(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
+    """A function's or class's normalized source, and what it uses, by name; tasks share most."""
+    thing = inspect.unwrap(thing)  # a decorated one: what it does is in what it wraps
+    path = inspect.getsourcefile(thing)
+    if path is None:
+        raise TypeError(f"{thing.__module__}.{thing.__qualname__} has no source to fingerprint")
+    tree = _definitions(path)[thing.__qualname__]
+    return ast.unparse(tree), sorted(_used(thing, tree), key=lambda pair: pair[0])
+
+
+@functools.cache
+def _definitions(path: str) -> dict[str, ast.AST]:
+    """Every function and class of a file by its qualified name, without decorators, docstrings and
+    layout. A file is parsed once: whole-suite digests need some thousand definitions.
+    """
+    found: dict[str, ast.AST] = {}
+    _collect(ast.parse("".join(linecache.getlines(path))), "", found)
+    return found
+
+
+def _collect(parent: ast.AST, prefix: str, found: dict[str, ast.AST]) -> None:
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            name = f"{prefix}{node.name}"
+            found[name] = _normalized(node)
+            inner = f"{name}." if isinstance(node, ast.ClassDef) else f"{name}.<locals>."
+            _collect(node, inner, found)
+        else:
+            _collect(node, prefix, found)
+
+
+def _normalized(tree: ast.AST) -> ast.AST:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             node.decorator_list = []
