@@ -5,9 +5,27 @@ import triton.language as tl
 
 @triton.jit
 def conv2d_kernel(
-    x_ptr, w_ptr, b_ptr, y_ptr, pixels, C, H, W, O, h, w, stride, padding, dilation, groups,
-    BIAS: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    x_ptr,
+    w_ptr,
+    b_ptr,
+    y_ptr,
+    pixels,
+    C,
+    H,
+    W,
+    O,
+    h,
+    w,
+    stride,
+    padding,
+    dilation,
+    groups,
+    BIAS: tl.constexpr,
+    KH: tl.constexpr,
+    KW: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """A product of (pixels, taps) and (taps, channels of one group), gathered tap by tap."""
     group = tl.program_id(2)
@@ -26,11 +44,13 @@ def conv2d_kernel(
             c = start + tl.arange(0, BLOCK_K)
             a = tl.load(
                 x_ptr + base[:, None] + c[None, :] * (H * W),
-                mask=seen[:, None] & (c[None, :] < own), other=0.0,
+                mask=seen[:, None] & (c[None, :] < own),
+                other=0.0,
             )
             b = tl.load(
                 w_ptr + ((group * out + channel[None, :]) * own + c[:, None]) * (KH * KW) + tap,
-                mask=(c[:, None] < own) & (channel[None, :] < out), other=0.0,
+                mask=(c[:, None] < own) & (channel[None, :] < out),
+                other=0.0,
             )
             total = tl.dot(a, b, total, input_precision="ieee")
     if BIAS:
@@ -39,7 +59,8 @@ def conv2d_kernel(
     place = (image[:, None] * O + group * out + channel[None, :]) * (h * w)
     place += (row * w + column)[:, None]
     tl.store(
-        y_ptr + place, total.to(y_ptr.dtype.element_ty),
+        y_ptr + place,
+        total.to(y_ptr.dtype.element_ty),
         mask=(pixel < pixels)[:, None] & (channel < out)[None, :],
     )
 
@@ -57,8 +78,26 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     if y.numel():
         grid = (triton.cdiv(pixels, 64), triton.cdiv(O // groups, block_n), groups)
         conv2d_kernel[grid](
-            x, filters, x if bias is None else bias.contiguous(), y, pixels,
-            C, H, W, O, h, w, stride, padding, dilation, groups,
-            BIAS=bias is not None, KH=kh, KW=kw, BLOCK_M=64, BLOCK_N=block_n, BLOCK_K=block_k,
+            x,
+            filters,
+            x if bias is None else bias.contiguous(),
+            y,
+            pixels,
+            C,
+            H,
+            W,
+            O,
+            h,
+            w,
+            stride,
+            padding,
+            dilation,
+            groups,
+            BIAS=bias is not None,
+            KH=kh,
+            KW=kw,
+            BLOCK_M=64,
+            BLOCK_N=block_n,
+            BLOCK_K=block_k,
         )
     return y

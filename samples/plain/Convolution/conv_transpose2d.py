@@ -5,9 +5,27 @@ import triton.language as tl
 
 @triton.jit
 def conv_transpose2d_kernel(
-    x_ptr, w_ptr, b_ptr, y_ptr, pixels, C, H, W, O, h, w, stride, padding, dilation, groups,
-    BIAS: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    x_ptr,
+    w_ptr,
+    b_ptr,
+    y_ptr,
+    pixels,
+    C,
+    H,
+    W,
+    O,
+    h,
+    w,
+    stride,
+    padding,
+    dilation,
+    groups,
+    BIAS: tl.constexpr,
+    KH: tl.constexpr,
+    KW: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """A product of (pixels, taps) and (taps, channels of one group), gathered tap by tap."""
     group = tl.program_id(2)
@@ -28,11 +46,13 @@ def conv_transpose2d_kernel(
             c = start + tl.arange(0, BLOCK_K)
             a = tl.load(
                 x_ptr + base[:, None] + c[None, :] * (H * W),
-                mask=seen[:, None] & (c[None, :] < own), other=0.0,
+                mask=seen[:, None] & (c[None, :] < own),
+                other=0.0,
             )
             b = tl.load(
                 w_ptr + ((group * own + c[:, None]) * out + channel[None, :]) * (KH * KW) + tap,
-                mask=(c[:, None] < own) & (channel[None, :] < out), other=0.0,
+                mask=(c[:, None] < own) & (channel[None, :] < out),
+                other=0.0,
             )
             total = tl.dot(a, b, total, input_precision="ieee")
     if BIAS:
@@ -41,7 +61,8 @@ def conv_transpose2d_kernel(
     place = (image[:, None] * O + group * out + channel[None, :]) * (h * w)
     place += (row * w + column)[:, None]
     tl.store(
-        y_ptr + place, total.to(y_ptr.dtype.element_ty),
+        y_ptr + place,
+        total.to(y_ptr.dtype.element_ty),
         mask=(pixel < pixels)[:, None] & (channel < out)[None, :],
     )
 
@@ -62,8 +83,26 @@ def conv_transpose2d(
     if y.numel():
         grid = (triton.cdiv(pixels, 64), triton.cdiv(O // groups, block_n), groups)
         conv_transpose2d_kernel[grid](
-            x, filters, x if bias is None else bias.contiguous(), y, pixels,
-            C, H, W, O, h, w, stride, padding, dilation, groups,
-            BIAS=bias is not None, KH=kh, KW=kw, BLOCK_M=64, BLOCK_N=block_n, BLOCK_K=block_k,
+            x,
+            filters,
+            x if bias is None else bias.contiguous(),
+            y,
+            pixels,
+            C,
+            H,
+            W,
+            O,
+            h,
+            w,
+            stride,
+            padding,
+            dilation,
+            groups,
+            BIAS=bias is not None,
+            KH=kh,
+            KW=kw,
+            BLOCK_M=64,
+            BLOCK_N=block_n,
+            BLOCK_K=block_k,
         )
     return y

@@ -4,8 +4,17 @@ import triton.language as tl
 
 
 @triton.jit
-def add_gelu_kernel(x_ptr, o_ptr, y_ptr, value, alpha, n,
-                    TENSOR: tl.constexpr, TANH: tl.constexpr, BLOCK: tl.constexpr):
+def add_gelu_kernel(
+    x_ptr,
+    o_ptr,
+    y_ptr,
+    value,
+    alpha,
+    n,
+    TENSOR: tl.constexpr,
+    TANH: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
     x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(tl.float32)
@@ -30,7 +39,14 @@ def fused_add_gelu(input, other, alpha=1, approximate="none", out=None):
     n = y.numel()
     if n:
         add_gelu_kernel[(triton.cdiv(n, 1024),)](
-            x, o, y, 0.0 if tensor else float(other), float(alpha), n,
-            TENSOR=tensor, TANH=approximate == "tanh", BLOCK=1024,
+            x,
+            o,
+            y,
+            0.0 if tensor else float(other),
+            float(alpha),
+            n,
+            TENSOR=tensor,
+            TANH=approximate == "tanh",
+            BLOCK=1024,
         )
     return y if out is None else out.copy_(y)

@@ -4,8 +4,19 @@ import triton.language as tl
 
 
 @triton.jit
-def mul_sub_kernel(x_ptr, m_ptr, s_ptr, y_ptr, m_value, s_value, alpha, n,
-                   M_TENSOR: tl.constexpr, S_TENSOR: tl.constexpr, BLOCK: tl.constexpr):
+def mul_sub_kernel(
+    x_ptr,
+    m_ptr,
+    s_ptr,
+    y_ptr,
+    m_value,
+    s_value,
+    alpha,
+    n,
+    M_TENSOR: tl.constexpr,
+    S_TENSOR: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
     x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(tl.float32)
@@ -32,8 +43,16 @@ def fused_mul_sub(input, other_mul, other_sub, alpha=1, out=None):
     n = y.numel()
     if n:
         mul_sub_kernel[(triton.cdiv(n, 1024),)](
-            x, m if m_tensor else x, s if s_tensor else x, y,
-            0.0 if m_tensor else float(m), 0.0 if s_tensor else float(s), float(alpha), n,
-            M_TENSOR=m_tensor, S_TENSOR=s_tensor, BLOCK=1024,
+            x,
+            m if m_tensor else x,
+            s if s_tensor else x,
+            y,
+            0.0 if m_tensor else float(m),
+            0.0 if s_tensor else float(s),
+            float(alpha),
+            n,
+            M_TENSOR=m_tensor,
+            S_TENSOR=s_tensor,
+            BLOCK=1024,
         )
     return y if out is None else out.copy_(y)

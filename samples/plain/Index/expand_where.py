@@ -5,8 +5,17 @@ import triton.language as tl
 
 @triton.jit
 def expand_where_kernel(
-    x_ptr, c_ptr, o_ptr, y_ptr, columns,
-    x_row, x_column, c_row, c_column, o_row, o_column,
+    x_ptr,
+    c_ptr,
+    o_ptr,
+    y_ptr,
+    columns,
+    x_row,
+    x_column,
+    c_row,
+    c_column,
+    o_row,
+    o_column,
     BLOCK: tl.constexpr,
 ):
     row = tl.program_id(0).to(tl.int64)

@@ -5,7 +5,22 @@ import triton.language as tl
 
 @triton.jit
 def transpose_kernel(
-    x_ptr, y_ptr, B, C, rows, columns, x_a, x_b, x_c, x_row, x_column, y_a, y_b, y_c, y_row, y_column,
+    x_ptr,
+    y_ptr,
+    B,
+    C,
+    rows,
+    columns,
+    x_a,
+    x_b,
+    x_c,
+    x_row,
+    x_column,
+    y_a,
+    y_b,
+    y_c,
+    y_row,
+    y_column,
     BLOCK: tl.constexpr,
 ):
     """Tiles of the two dimensions that are contiguous in x and in y; the rest is the grid."""
@@ -34,7 +49,5 @@ def permute_copy(input: torch.Tensor, dims: list) -> torch.Tensor:
     A, B, C, rows, columns = x.shape
     block = 32
     grid = (triton.cdiv(rows, block), triton.cdiv(columns, block), A * B * C)
-    transpose_kernel[grid](
-        x, out, B, C, rows, columns, *x.stride(), *out.stride(), BLOCK=block
-    )
+    transpose_kernel[grid](x, out, B, C, rows, columns, *x.stride(), *out.stride(), BLOCK=block)
     return y

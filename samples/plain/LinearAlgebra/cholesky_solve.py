@@ -19,9 +19,7 @@ def forward_substitution(
 
 
 @triton.jit
-def back_substitution(
-    x, t_ptr, n, t_row, t_column, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
-):
+def back_substitution(x, t_ptr, n, t_row, t_column, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     """Upper triangle T at t_ptr: x with T x = b for b in x, unknown by unknown from the last."""
     i = tl.arange(0, BLOCK_N)
     for step in range(n):
@@ -36,8 +34,19 @@ def back_substitution(
 
 @triton.jit
 def cholesky_solve_kernel(
-    b_ptr, l_ptr, x_ptr, n, k, b_batch, b_row, b_column, l_batch, l_row, l_column,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    b_ptr,
+    l_ptr,
+    x_ptr,
+    n,
+    k,
+    b_batch,
+    b_row,
+    b_column,
+    l_batch,
+    l_row,
+    l_column,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """Some columns of one system: L y = b, then L^T x = y."""
     batch = tl.program_id(0).to(tl.int64)
@@ -60,8 +69,16 @@ def cholesky_solve(B, L, upper=False, out=None):
     x = torch.empty(b.shape, device=B.device, dtype=B.dtype)
     block_k = min(16, triton.next_power_of_2(k))
     cholesky_solve_kernel[(b.shape[0], triton.cdiv(k, block_k))](
-        b, factor, x, n, k, *b.stride(), *factor.stride(),
-        BLOCK_N=triton.next_power_of_2(n), BLOCK_K=block_k, num_warps=2,
+        b,
+        factor,
+        x,
+        n,
+        k,
+        *b.stride(),
+        *factor.stride(),
+        BLOCK_N=triton.next_power_of_2(n),
+        BLOCK_K=block_k,
+        num_warps=2,
     )
     x = x.reshape(B.shape)
     return x if out is None else out.copy_(x)

@@ -42,7 +42,12 @@ def determinants(A: torch.Tensor, pivot: bool = True) -> torch.Tensor:
     a = A.reshape(-1, n, n)
     y = torch.empty(a.shape[0], device=A.device, dtype=A.dtype)
     determinant_kernel[(a.shape[0],)](
-        a, y, n, *a.stride(), PIVOT=pivot, BLOCK=max(4, triton.next_power_of_2(n)),
+        a,
+        y,
+        n,
+        *a.stride(),
+        PIVOT=pivot,
+        BLOCK=max(4, triton.next_power_of_2(n)),
         num_warps=4 if n > 32 else 1,
     )
     return y.reshape(A.shape[:-2])

@@ -43,7 +43,12 @@ def invert_matrix_lu(A, *, pivot=True, out=None):
     a = A.reshape(-1, n, n)
     x = torch.empty(a.shape, device=A.device, dtype=A.dtype)
     invert_kernel[(a.shape[0],)](
-        a, x, n, *a.stride(), PIVOT=pivot, BLOCK=max(4, triton.next_power_of_2(n)),
+        a,
+        x,
+        n,
+        *a.stride(),
+        PIVOT=pivot,
+        BLOCK=max(4, triton.next_power_of_2(n)),
         num_warps=4 if n > 32 else 1,
     )
     x = x.reshape(A.shape)

@@ -10,9 +10,7 @@ def at(vector, i, place):
 
 
 @triton.jit
-def ldl_kernel(
-    a_ptr, ld_ptr, pivot_ptr, n, a_batch, a_row, a_column, BLOCK: tl.constexpr
-):
+def ldl_kernel(a_ptr, ld_ptr, pivot_ptr, n, a_batch, a_row, a_column, BLOCK: tl.constexpr):
     """Bunch and Kaufman's pivots for one matrix in registers: a column, or two, is written when it
     is eliminated, so that later exchanges don't touch it."""
     batch = tl.program_id(0).to(tl.int64)
@@ -79,7 +77,12 @@ def ldl_factor(A, hermitian=False, out=None):
     LD = torch.empty(a.shape, device=A.device, dtype=A.dtype)
     pivots = torch.empty(a.shape[:2], device=A.device, dtype=torch.int32)
     ldl_kernel[(a.shape[0],)](
-        a, LD, pivots, n, *a.stride(), BLOCK=max(4, triton.next_power_of_2(n)),
+        a,
+        LD,
+        pivots,
+        n,
+        *a.stride(),
+        BLOCK=max(4, triton.next_power_of_2(n)),
         num_warps=4 if n > 32 else 1,
     )
     LD, pivots = LD.reshape(A.shape), pivots.reshape(A.shape[:-1])

@@ -44,8 +44,18 @@ def orthogonalize(a, v, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 
 @triton.jit
 def low_rank_kernel(
-    a_ptr, y_ptr, m, n, k, a_batch, a_row, a_column, y_row, y_column,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    a_ptr,
+    y_ptr,
+    m,
+    n,
+    k,
+    a_batch,
+    a_row,
+    a_column,
+    y_row,
+    y_column,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
     """One matrix with m >= n in registers: (A V) V^T over the k longest columns of A V."""
     batch = tl.program_id(0).to(tl.int64)
@@ -66,7 +76,8 @@ def low_rank_kernel(
     rank = tl.sum(ahead.to(tl.int32), 0)
     y = tl.dot(tl.where((rank < k)[None, :], a, 0.0), tl.trans(v), input_precision="ieee")
     tl.store(
-        y_ptr + batch * m * n + i[:, None] * y_row + j[None, :] * y_column, y,
+        y_ptr + batch * m * n + i[:, None] * y_row + j[None, :] * y_column,
+        y,
         mask=(i[:, None] < m) & (j[None, :] < n),
     )
 
@@ -80,8 +91,16 @@ def low_rank_svd_approximation(A, k, *, full_matrices=True, out=None):
         a, target = a.mT, target.mT
     m, n = a.shape[-2:]
     low_rank_kernel[(a.shape[0],)](
-        a, target, m, n, k, *a.stride(), target.stride(1), target.stride(2),
-        BLOCK_M=max(16, triton.next_power_of_2(m)), BLOCK_N=max(16, triton.next_power_of_2(n)),
+        a,
+        target,
+        m,
+        n,
+        k,
+        *a.stride(),
+        target.stride(1),
+        target.stride(2),
+        BLOCK_M=max(16, triton.next_power_of_2(m)),
+        BLOCK_N=max(16, triton.next_power_of_2(n)),
         num_warps=1,
     )
     return y if out is None else out.copy_(y)

@@ -5,8 +5,19 @@ import triton.language as tl
 
 @triton.jit
 def lu_kernel(
-    a_ptr, p_ptr, l_ptr, u_ptr, m, n, k, a_batch, a_row, a_column,
-    PIVOT: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    a_ptr,
+    p_ptr,
+    l_ptr,
+    u_ptr,
+    m,
+    n,
+    k,
+    a_batch,
+    a_row,
+    a_column,
+    PIVOT: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
     """Elimination of one matrix in registers. Rows stay where they are and keep their multipliers
     in place of zeros; they move when they are written."""
@@ -38,19 +49,22 @@ def lu_kernel(
     lower = tl.where(c[None, :] < place[:, None], a, 0.0)
     lower = tl.where(c[None, :] == place[:, None], 1.0, lower)
     tl.store(
-        l_ptr + batch * m * k + place[:, None] * k + c[None, :], lower,
+        l_ptr + batch * m * k + place[:, None] * k + c[None, :],
+        lower,
         mask=(i[:, None] < m) & (c[None, :] < k),
     )
     upper = tl.where(c[None, :] >= place[:, None], a, 0.0)
     tl.store(
-        u_ptr + batch * k * n + place[:, None] * n + c[None, :], upper,
+        u_ptr + batch * k * n + place[:, None] * n + c[None, :],
+        upper,
         mask=inside & (place[:, None] < k),
     )
     if PIVOT:
         r = tl.arange(0, BLOCK_M)
         one = tl.where(r[None, :] == place[:, None], 1.0, 0.0)
         tl.store(
-            p_ptr + batch * m * m + i[:, None] * m + r[None, :], one,
+            p_ptr + batch * m * m + i[:, None] * m + r[None, :],
+            one,
             mask=(i[:, None] < m) & (r[None, :] < m),
         )
 
@@ -64,8 +78,17 @@ def lu(A: torch.Tensor, pivot: bool = True, out=None):
     L = torch.empty((*leading, m, k), device=A.device, dtype=A.dtype)
     U = torch.empty((*leading, k, n), device=A.device, dtype=A.dtype)
     lu_kernel[(a.shape[0],)](
-        a, P, L, U, m, n, k, *a.stride(), PIVOT=pivot,
-        BLOCK_M=max(4, triton.next_power_of_2(m)), BLOCK_N=max(4, triton.next_power_of_2(n)),
+        a,
+        P,
+        L,
+        U,
+        m,
+        n,
+        k,
+        *a.stride(),
+        PIVOT=pivot,
+        BLOCK_M=max(4, triton.next_power_of_2(m)),
+        BLOCK_N=max(4, triton.next_power_of_2(n)),
         num_warps=4 if max(m, n) > 32 else 1,
     )
     if out is None:

@@ -71,8 +71,14 @@ def matrix_power_eig(A, k: float, *, out=None) -> torch.Tensor:
     a = A.reshape(-1, n, n)
     y = torch.empty(a.shape, device=A.device, dtype=A.dtype)
     power_kernel[(a.shape[0],)](
-        a, y, n, float(k), *a.stride(), ODD=float(k) % 2 == 1,
-        BLOCK=max(16, triton.next_power_of_2(n)), num_warps=4,
+        a,
+        y,
+        n,
+        float(k),
+        *a.stride(),
+        ODD=float(k) % 2 == 1,
+        BLOCK=max(16, triton.next_power_of_2(n)),
+        num_warps=4,
     )
     y = y.reshape(A.shape)
     return y if out is None else out.copy_(y)

@@ -44,8 +44,18 @@ def orthogonalize(a, v, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 
 @triton.jit
 def pseudoinverse_kernel(
-    a_ptr, y_ptr, m, n, rcond, a_batch, a_row, a_column, y_row, y_column,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    a_ptr,
+    y_ptr,
+    m,
+    n,
+    rcond,
+    a_batch,
+    a_row,
+    a_column,
+    y_row,
+    y_column,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
     """One matrix with m >= n in registers: V S^-2 (A V)^T over singular values above the cutoff."""
     batch = tl.program_id(0).to(tl.int64)
@@ -64,7 +74,8 @@ def pseudoinverse_kernel(
     y = tl.dot(v * inverse[None, :], tl.trans(a * inverse[None, :]), input_precision="ieee")
     c = tl.arange(0, BLOCK_N)
     tl.store(
-        y_ptr + batch * m * n + c[:, None] * y_row + i[None, :] * y_column, y,
+        y_ptr + batch * m * n + c[:, None] * y_row + i[None, :] * y_column,
+        y,
         mask=(c[:, None] < n) & (i[None, :] < m),
     )
 
@@ -78,8 +89,16 @@ def pseudoinverse_svd(A, full_matrices=True, rcond=1e-15, out=None):
         a, target = a.mT, target.mT
     m, n = a.shape[-2:]
     pseudoinverse_kernel[(a.shape[0],)](
-        a, target, m, n, rcond, *a.stride(), target.stride(1), target.stride(2),
-        BLOCK_M=max(16, triton.next_power_of_2(m)), BLOCK_N=max(16, triton.next_power_of_2(n)),
+        a,
+        target,
+        m,
+        n,
+        rcond,
+        *a.stride(),
+        target.stride(1),
+        target.stride(2),
+        BLOCK_M=max(16, triton.next_power_of_2(m)),
+        BLOCK_N=max(16, triton.next_power_of_2(n)),
         num_warps=1,
     )
     return y if out is None else out.copy_(y)

@@ -5,8 +5,20 @@ import triton.language as tl
 
 @triton.jit
 def qr_kernel(
-    a_ptr, q_ptr, r_ptr, m, n, steps, q_columns, r_rows, a_batch, a_row, a_column,
-    WANTS_Q: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    a_ptr,
+    q_ptr,
+    r_ptr,
+    m,
+    n,
+    steps,
+    q_columns,
+    r_rows,
+    a_batch,
+    a_row,
+    a_column,
+    WANTS_Q: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
     """Householder's reflections of one matrix in registers, gathered in Q from the right."""
     batch = tl.program_id(0).to(tl.int64)
@@ -42,7 +54,8 @@ def qr_kernel(
     )
     if WANTS_Q:
         tl.store(
-            q_ptr + batch * m * q_columns + i[:, None] * q_columns + r[None, :], q,
+            q_ptr + batch * m * q_columns + i[:, None] * q_columns + r[None, :],
+            q,
             mask=(i[:, None] < m) & (r[None, :] < q_columns),
         )
 
@@ -56,8 +69,18 @@ def qr(A, mode="reduced", out=None):
     Q = torch.empty(q_shape, device=A.device, dtype=A.dtype)
     R = torch.empty((*leading, rows, n), device=A.device, dtype=A.dtype)
     qr_kernel[(a.shape[0],)](
-        a, Q, R, m, n, min(m - 1, n), rows, rows, *a.stride(), WANTS_Q=mode != "r",
-        BLOCK_M=max(4, triton.next_power_of_2(m)), BLOCK_N=max(4, triton.next_power_of_2(n)),
+        a,
+        Q,
+        R,
+        m,
+        n,
+        min(m - 1, n),
+        rows,
+        rows,
+        *a.stride(),
+        WANTS_Q=mode != "r",
+        BLOCK_M=max(4, triton.next_power_of_2(m)),
+        BLOCK_N=max(4, triton.next_power_of_2(n)),
         num_warps=4 if max(m, n) > 32 else 1,
     )
     if out is None:

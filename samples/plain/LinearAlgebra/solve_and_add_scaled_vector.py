@@ -4,9 +4,7 @@ import triton.language as tl
 
 
 @triton.jit
-def back_substitution(
-    x, t_ptr, n, t_row, t_column, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
-):
+def back_substitution(x, t_ptr, n, t_row, t_column, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     """Upper triangle T at t_ptr: x with T x = b for b in x, unknown by unknown from the last."""
     i = tl.arange(0, BLOCK_N)
     for step in range(n):
@@ -21,9 +19,23 @@ def back_substitution(
 
 @triton.jit
 def solve_and_add_kernel(
-    a_ptr, b_ptr, y_ptr, x_ptr, n, k, alpha,
-    a_batch, a_row, a_column, b_batch, b_row, b_column, y_batch, y_row,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    a_ptr,
+    b_ptr,
+    y_ptr,
+    x_ptr,
+    n,
+    k,
+    alpha,
+    a_batch,
+    a_row,
+    a_column,
+    b_batch,
+    b_row,
+    b_column,
+    y_batch,
+    y_row,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """Some columns of one triangular system, alpha y added to each."""
     batch = tl.program_id(0).to(tl.int64)
@@ -44,7 +56,18 @@ def solve_and_add_scaled_vector(A, b, y, alpha: float) -> torch.Tensor:
     x = torch.empty(right.shape, device=b.device, dtype=b.dtype)
     block_k = min(16, triton.next_power_of_2(k))
     solve_and_add_kernel[(a.shape[0], triton.cdiv(k, block_k))](
-        a, right, added, x, n, k, float(alpha), *a.stride(), *right.stride(), *added.stride(),
-        BLOCK_N=triton.next_power_of_2(n), BLOCK_K=block_k, num_warps=2,
+        a,
+        right,
+        added,
+        x,
+        n,
+        k,
+        float(alpha),
+        *a.stride(),
+        *right.stride(),
+        *added.stride(),
+        BLOCK_N=triton.next_power_of_2(n),
+        BLOCK_K=block_k,
+        num_warps=2,
     )
     return x.reshape(b.shape)

@@ -5,8 +5,19 @@ import triton.language as tl
 
 @triton.jit
 def solve_kernel(
-    a_ptr, b_ptr, x_ptr, n, k, a_batch, a_row, a_column, b_batch, b_row, b_column,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    a_ptr,
+    b_ptr,
+    x_ptr,
+    n,
+    k,
+    a_batch,
+    a_row,
+    a_column,
+    b_batch,
+    b_row,
+    b_column,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """Gauss-Jordan elimination of one system in registers; rows stay where they are, the pivots'
     places say which unknown each of them holds in the end."""
@@ -52,8 +63,15 @@ def solved(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     a, b = A.reshape(-1, n, n), right.reshape(-1, n, k)
     x = torch.empty((a.shape[0], n, k), device=A.device, dtype=A.dtype)
     solve_kernel[(a.shape[0],)](
-        a, b, x, n, k, *a.stride(), *b.stride(),
-        BLOCK_N=max(4, triton.next_power_of_2(n)), BLOCK_K=triton.next_power_of_2(k),
+        a,
+        b,
+        x,
+        n,
+        k,
+        *a.stride(),
+        *b.stride(),
+        BLOCK_N=max(4, triton.next_power_of_2(n)),
+        BLOCK_K=triton.next_power_of_2(k),
         num_warps=4 if n > 32 else 1,
     )
     return x.reshape(B.shape)

@@ -44,8 +44,18 @@ def orthogonalize(a, v, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 
 @triton.jit
 def svd_kernel(
-    a_ptr, u_ptr, s_ptr, v_ptr, m, n, u_columns, a_batch, a_row, a_column,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    a_ptr,
+    u_ptr,
+    s_ptr,
+    v_ptr,
+    m,
+    n,
+    u_columns,
+    a_batch,
+    a_row,
+    a_column,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
     """One matrix with m >= n in registers: A V = U S; columns are written in the order of S."""
     batch = tl.program_id(0).to(tl.int64)
@@ -72,7 +82,8 @@ def svd_kernel(
     )
     c = tl.arange(0, BLOCK_N)
     tl.store(
-        v_ptr + batch * n * n + c[:, None] * n + rank[None, :], v,
+        v_ptr + batch * n * n + c[:, None] * n + rank[None, :],
+        v,
         mask=(c[:, None] < n) & (j[None, :] < n),
     )
 
@@ -105,8 +116,16 @@ def svd(A, full_matrices=True):
     S = torch.empty((*leading, n), device=A.device, dtype=A.dtype)
     right = torch.empty((*leading, n, n), device=A.device, dtype=A.dtype)
     svd_kernel[(a.shape[0],)](
-        a, left, S, right, m, n, columns, *a.stride(),
-        BLOCK_M=max(4, triton.next_power_of_2(m)), BLOCK_N=max(4, triton.next_power_of_2(n)),
+        a,
+        left,
+        S,
+        right,
+        m,
+        n,
+        columns,
+        *a.stride(),
+        BLOCK_M=max(4, triton.next_power_of_2(m)),
+        BLOCK_N=max(4, triton.next_power_of_2(n)),
         num_warps=1,
     )
     if columns > n:

@@ -4,7 +4,9 @@ import triton.language as tl
 
 
 @triton.jit
-def loss_kernel(x_ptr, t_ptr, w_ptr, y_ptr, n, WEIGHTED: tl.constexpr, NONE: tl.constexpr, BLOCK: tl.constexpr):
+def loss_kernel(
+    x_ptr, t_ptr, w_ptr, y_ptr, n, WEIGHTED: tl.constexpr, NONE: tl.constexpr, BLOCK: tl.constexpr
+):
     """Each element's loss, or the sum of a block of them."""
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
@@ -37,7 +39,9 @@ def binary_cross_entropy(input, target, weight=None, reduction="mean"):
     n, none = x.numel(), reduction == "none"
     if none:
         y = torch.empty_like(x)
-        loss_kernel[(triton.cdiv(n, 2048),)](x, t, w, y, n, WEIGHTED=weighted, NONE=True, BLOCK=2048)
+        loss_kernel[(triton.cdiv(n, 2048),)](
+            x, t, w, y, n, WEIGHTED=weighted, NONE=True, BLOCK=2048
+        )
         return y
     count = triton.cdiv(n, 2048)
     parts = torch.empty(count, device=x.device, dtype=torch.float32)

@@ -5,8 +5,16 @@ import triton.language as tl
 
 @triton.jit
 def cross_entropy_kernel(
-    x_ptr, t_ptr, w_ptr, loss_ptr, weight_ptr, C, inner, ignore_index,
-    WEIGHTED: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr,
+    t_ptr,
+    w_ptr,
+    loss_ptr,
+    weight_ptr,
+    C,
+    inner,
+    ignore_index,
+    WEIGHTED: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """One place (row, position): the running maximum and sum over its classes."""
     place = tl.program_id(0).to(tl.int64)
@@ -37,8 +45,17 @@ def cross_entropy_kernel(
 
 @triton.jit
 def few_classes_kernel(
-    x_ptr, t_ptr, w_ptr, loss_ptr, weight_ptr, places, C, inner, ignore_index,
-    WEIGHTED: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr,
+    t_ptr,
+    w_ptr,
+    loss_ptr,
+    weight_ptr,
+    places,
+    C,
+    inner,
+    ignore_index,
+    WEIGHTED: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """Many places at once, neighbours in memory, a loop over their few classes."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)

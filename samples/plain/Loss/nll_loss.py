@@ -5,8 +5,17 @@ import triton.language as tl
 
 @triton.jit
 def nll_kernel(
-    x_ptr, t_ptr, w_ptr, y_ptr, places, C, inner, ignore_index,
-    WEIGHTED: tl.constexpr, NONE: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr,
+    t_ptr,
+    w_ptr,
+    y_ptr,
+    places,
+    C,
+    inner,
+    ignore_index,
+    WEIGHTED: tl.constexpr,
+    NONE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """Each place's loss, or the sums of a block's losses and weights."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -52,8 +61,17 @@ def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
     else:
         parts = torch.empty((count, 2), device=x.device, dtype=torch.float32)
     nll_kernel[(count,)](
-        x, t, w, parts, places, C, inner, ignore_index,
-        WEIGHTED=weighted, NONE=none, BLOCK=1024,
+        x,
+        t,
+        w,
+        parts,
+        places,
+        C,
+        inner,
+        ignore_index,
+        WEIGHTED=weighted,
+        NONE=none,
+        BLOCK=1024,
     )
     if none:
         return parts

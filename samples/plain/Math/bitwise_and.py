@@ -43,5 +43,7 @@ def bitwise_and(input, other, out=None):
     if y.numel():
         block = min(1024, triton.next_power_of_2(columns))
         grid = (triton.cdiv(columns, block), rows)
-        bitwise_and_kernel[grid](integers(a), integers(b), integers(y), columns, *a.stride(), *b.stride(), BLOCK=block)
+        bitwise_and_kernel[grid](
+            integers(a), integers(b), integers(y), columns, *a.stride(), *b.stride(), BLOCK=block
+        )
     return y

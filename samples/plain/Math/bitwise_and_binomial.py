@@ -5,7 +5,14 @@ import triton.language as tl
 
 @triton.jit
 def binomial_kernel(
-    count_ptr, chance_ptr, y_ptr, seed, n, SHARED: tl.constexpr, LOGITS: tl.constexpr, BLOCK: tl.constexpr
+    count_ptr,
+    chance_ptr,
+    y_ptr,
+    seed,
+    n,
+    SHARED: tl.constexpr,
+    LOGITS: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n

@@ -5,7 +5,16 @@ import triton.language as tl
 
 @triton.jit
 def div_kernel(
-    a_ptr, b_ptr, y_ptr, columns, a_row, a_column, b_row, b_column, MODE: tl.constexpr, BLOCK: tl.constexpr
+    a_ptr,
+    b_ptr,
+    y_ptr,
+    columns,
+    a_row,
+    a_column,
+    b_row,
+    b_column,
+    MODE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     row = tl.program_id(1).to(tl.int64)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -45,5 +54,7 @@ def div(input, other, rounding_mode=None, out=None):
     if y.numel():
         block = min(1024, triton.next_power_of_2(columns))
         grid = (triton.cdiv(columns, block), rows)
-        div_kernel[grid](a, b, y, columns, *a.stride(), *b.stride(), MODE=rounding_mode, BLOCK=block)
+        div_kernel[grid](
+            a, b, y, columns, *a.stride(), *b.stride(), MODE=rounding_mode, BLOCK=block
+        )
     return y

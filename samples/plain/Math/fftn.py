@@ -63,8 +63,16 @@ def transform(x, dim, scale):
         y = torch.empty_like(x)
         last = i == len(radices) - 1
         pass_kernel[(triton.cdiv(total, 512),)](
-            x, y, n, inner, done, n // (done * radix), scale if last else 1.0, total,
-            RADIX=radix, BLOCK=512,
+            x,
+            y,
+            n,
+            inner,
+            done,
+            n // (done * radix),
+            scale if last else 1.0,
+            total,
+            RADIX=radix,
+            BLOCK=512,
         )
         x, done = y, done * radix
     return x

@@ -45,7 +45,9 @@ def gammaln_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     y = tl.where(w < 3.0, near, far)
     r = x - tl.floor(x)
     r = tl.minimum(r, 1.0 - r)
-    sine = tl.where(tl.abs(x) < 0.5, tl.sin(3.141592653589793 * tl.abs(x)), tl.sin(3.141592653589793 * r))
+    sine = tl.where(
+        tl.abs(x) < 0.5, tl.sin(3.141592653589793 * tl.abs(x)), tl.sin(3.141592653589793 * r)
+    )
     y = tl.where(x < 0.5, tl.log(3.141592653589793 / sine) - y, y)
     pole = (x <= 0) & (tl.floor(x) == x)
     y = tl.where(pole | (tl.abs(x) == float("inf")), float("inf"), y)

@@ -19,5 +19,7 @@ def logit(input: torch.Tensor, eps: float = None, out: torch.Tensor = None) -> t
     y = torch.empty_like(x) if out is None else out
     n = x.numel()
     if n:
-        logit_kernel[(triton.cdiv(n, 1024),)](x, y, n, eps or 0.0, 1.0 - (eps or 0.0), CLAMP=eps is not None, BLOCK=1024)
+        logit_kernel[(triton.cdiv(n, 1024),)](
+            x, y, n, eps or 0.0, 1.0 - (eps or 0.0), CLAMP=eps is not None, BLOCK=1024
+        )
     return y

@@ -4,9 +4,7 @@ import triton.language as tl
 
 
 @triton.jit
-def mul_kernel(
-    a_ptr, b_ptr, y_ptr, columns, a_row, a_column, b_row, b_column, BLOCK: tl.constexpr
-):
+def mul_kernel(a_ptr, b_ptr, y_ptr, columns, a_row, a_column, b_row, b_column, BLOCK: tl.constexpr):
     row = tl.program_id(1).to(tl.int64)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = column < columns
@@ -57,7 +55,9 @@ def mul(input, other, out=None):
     shape = torch.broadcast_shapes(input.shape, other_.shape)
     y = out
     if y is None:
-        y = torch.empty(shape, dtype=torch.promote_types(input.dtype, other_.dtype), device=input.device)
+        y = torch.empty(
+            shape, dtype=torch.promote_types(input.dtype, other_.dtype), device=input.device
+        )
     if y.dtype.is_complex:
         return complex_mul(input, other_, y)
     a, b = as_matrices(input, other_, shape)

@@ -4,9 +4,7 @@ import triton.language as tl
 
 
 @triton.jit
-def pow_kernel(
-    a_ptr, b_ptr, y_ptr, columns, a_row, a_column, b_row, b_column, BLOCK: tl.constexpr
-):
+def pow_kernel(a_ptr, b_ptr, y_ptr, columns, a_row, a_column, b_row, b_column, BLOCK: tl.constexpr):
     row = tl.program_id(1).to(tl.int64)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = column < columns

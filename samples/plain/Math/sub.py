@@ -5,7 +5,17 @@ import triton.language as tl
 
 @triton.jit
 def sub_kernel(
-    a_ptr, b_ptr, y_ptr, columns, a_row, a_column, b_row, b_column, alpha, ALPHA_INT: tl.constexpr, BLOCK: tl.constexpr
+    a_ptr,
+    b_ptr,
+    y_ptr,
+    columns,
+    a_row,
+    a_column,
+    b_row,
+    b_column,
+    alpha,
+    ALPHA_INT: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     row = tl.program_id(1).to(tl.int64)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -41,5 +51,15 @@ def sub(input: torch.Tensor, other: torch.Tensor, *, alpha: float = 1, out: torc
     if y.numel():
         block = min(1024, triton.next_power_of_2(columns))
         grid = (triton.cdiv(columns, block), rows)
-        sub_kernel[grid](a, b, y, columns, *a.stride(), *b.stride(), float(alpha), ALPHA_INT=int(alpha), BLOCK=block)
+        sub_kernel[grid](
+            a,
+            b,
+            y,
+            columns,
+            *a.stride(),
+            *b.stride(),
+            float(alpha),
+            ALPHA_INT=int(alpha),
+            BLOCK=block,
+        )
     return y

@@ -5,9 +5,25 @@ import triton.language as tl
 
 @triton.jit
 def addmm_kernel(
-    c_ptr, a_ptr, b_ptr, y_ptr, M, N, K, alpha, beta,
-    c_row, c_column, a_row, a_column, b_row, b_column,
-    ADDS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    c_ptr,
+    a_ptr,
+    b_ptr,
+    y_ptr,
+    M,
+    N,
+    K,
+    alpha,
+    beta,
+    c_row,
+    c_column,
+    a_row,
+    a_column,
+    b_row,
+    b_column,
+    ADDS: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """y = alpha a @ b + beta c; c isn't read unless it ADDS."""
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -48,9 +64,23 @@ def add_product(c, a, b, alpha: float, beta: float) -> torch.Tensor:
     tiles = blocks(a.dtype)
     grid = (triton.cdiv(M, tiles["BLOCK_M"]), triton.cdiv(N, tiles["BLOCK_N"]))
     addmm_kernel[grid](
-        c, a, b, y, M, N, K, float(alpha), float(beta),
-        c.stride(0), c.stride(1), a.stride(0), a.stride(1), b.stride(0), b.stride(1),
-        ADDS=beta != 0, **tiles,
+        c,
+        a,
+        b,
+        y,
+        M,
+        N,
+        K,
+        float(alpha),
+        float(beta),
+        c.stride(0),
+        c.stride(1),
+        a.stride(0),
+        a.stride(1),
+        b.stride(0),
+        b.stride(1),
+        ADDS=beta != 0,
+        **tiles,
     )
     return y
 

@@ -5,9 +5,22 @@ import triton.language as tl
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K,
-    a_batch, a_row, a_column, b_batch, b_row, b_column, c_batch,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    a_batch,
+    a_row,
+    a_column,
+    b_batch,
+    b_row,
+    b_column,
+    c_batch,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -47,9 +60,22 @@ def matmul(tensor1: torch.Tensor, tensor2: torch.Tensor) -> torch.Tensor:
     grid = (triton.cdiv(M, block_m), triton.cdiv(N, block_n), a.shape[0])
     if c.numel():
         matmul_kernel[grid](
-            a, b, c, M, N, K,
-            a.stride(0), a.stride(1), a.stride(2), b.stride(0), b.stride(1), b.stride(2), c.stride(0),
-            BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
+            a,
+            b,
+            c,
+            M,
+            N,
+            K,
+            a.stride(0),
+            a.stride(1),
+            a.stride(2),
+            b.stride(0),
+            b.stride(1),
+            b.stride(2),
+            c.stride(0),
+            BLOCK_M=block_m,
+            BLOCK_N=block_n,
+            BLOCK_K=block_k,
         )
     shape = list(leading)
     shape += [M] if tensor1.dim() > 1 else []

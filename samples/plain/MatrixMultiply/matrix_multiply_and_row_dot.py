@@ -5,8 +5,18 @@ import triton.language as tl
 
 @triton.jit
 def two_rows_kernel(
-    a_ptr, b_ptr, part_ptr, M, P, SHARE, a_row, a_column, b_row, b_column,
-    BLOCK_M: tl.constexpr, BLOCK_P: tl.constexpr,
+    a_ptr,
+    b_ptr,
+    part_ptr,
+    M,
+    P,
+    SHARE,
+    a_row,
+    a_column,
+    b_row,
+    b_column,
+    BLOCK_M: tl.constexpr,
+    BLOCK_P: tl.constexpr,
 ):
     """Both rows' sums over one share of the inner dimension, for one block of columns."""
     columns = tl.program_id(0) * BLOCK_P + tl.arange(0, BLOCK_P)
@@ -58,8 +68,18 @@ def matrix_multiply_and_row_dot(A, B, alpha: float, beta: float, C) -> torch.Ten
     parts = torch.empty((shares, 2, P), device=A.device, dtype=torch.float32)
     y = torch.empty((), device=A.device, dtype=A.dtype)
     two_rows_kernel[(triton.cdiv(P, 128), shares)](
-        A, B, parts, M, P, share, A.stride(0), A.stride(1), B.stride(0), B.stride(1),
-        BLOCK_M=32, BLOCK_P=128,
+        A,
+        B,
+        parts,
+        M,
+        P,
+        share,
+        A.stride(0),
+        A.stride(1),
+        B.stride(0),
+        B.stride(1),
+        BLOCK_M=32,
+        BLOCK_P=128,
     )
     dot_kernel[(1,)](
         parts, C, y, P, shares, float(alpha), float(beta), C.stride(0), C.stride(1), BLOCK=1024

@@ -5,8 +5,20 @@ import triton.language as tl
 
 @triton.jit
 def update_kernel(
-    a_ptr, x_ptr, y_ptr, part_ptr, n, m, alpha, beta, a_row, a_column, x_step, y_step,
-    BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
+    a_ptr,
+    x_ptr,
+    y_ptr,
+    part_ptr,
+    n,
+    m,
+    alpha,
+    beta,
+    a_row,
+    a_column,
+    x_step,
+    y_step,
+    BLOCK_N: tl.constexpr,
+    BLOCK_M: tl.constexpr,
 ):
     """y = alpha a @ x + beta y for one block of rows, and its share of the dot product."""
     rows = (tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)
@@ -43,8 +55,20 @@ def matrix_vector_dot(A, x, y, alpha: float, beta: float) -> torch.Tensor:
     parts = torch.empty(programs, device=A.device, dtype=torch.float32)
     result = torch.empty((), device=A.device, dtype=A.dtype)
     update_kernel[(programs,)](
-        A, x, y, parts, n, m, float(alpha), float(beta),
-        A.stride(0), A.stride(1), x.stride(0), y.stride(0), BLOCK_N=8, BLOCK_M=512,
+        A,
+        x,
+        y,
+        parts,
+        n,
+        m,
+        float(alpha),
+        float(beta),
+        A.stride(0),
+        A.stride(1),
+        x.stride(0),
+        y.stride(0),
+        BLOCK_N=8,
+        BLOCK_M=512,
     )
     sum_kernel[(1,)](parts, result, programs, BLOCK=1024)
     return result

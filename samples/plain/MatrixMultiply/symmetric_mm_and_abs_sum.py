@@ -5,9 +5,24 @@ import triton.language as tl
 
 @triton.jit
 def tile_sum_kernel(
-    a_ptr, b_ptr, c_ptr, part_ptr, M, N, K, alpha, beta,
-    a_row, a_column, b_row, b_column, c_row, c_column,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    part_ptr,
+    M,
+    N,
+    K,
+    alpha,
+    beta,
+    a_row,
+    a_column,
+    b_row,
+    b_column,
+    c_row,
+    c_column,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """sum |alpha a @ b + beta c| over one tile."""
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -52,9 +67,24 @@ def symmetric_mm_and_abs_sum(A, C, alpha: float, beta: float) -> torch.Tensor:
     parts = torch.empty(tiles * tiles, device=A.device, dtype=torch.float32)
     result = torch.empty((), device=A.device, dtype=A.dtype)
     tile_sum_kernel[(tiles, tiles)](
-        A, A, C, parts, n, n, m, float(alpha), float(beta),
-        A.stride(0), A.stride(1), A.stride(1), A.stride(0), C.stride(0), C.stride(1),
-        BLOCK_M=64, BLOCK_N=64, BLOCK_K=32,
+        A,
+        A,
+        C,
+        parts,
+        n,
+        n,
+        m,
+        float(alpha),
+        float(beta),
+        A.stride(0),
+        A.stride(1),
+        A.stride(1),
+        A.stride(0),
+        C.stride(0),
+        C.stride(1),
+        BLOCK_M=64,
+        BLOCK_N=64,
+        BLOCK_K=32,
     )
     sum_kernel[(1,)](parts, result, tiles * tiles, BLOCK=1024)
     return result

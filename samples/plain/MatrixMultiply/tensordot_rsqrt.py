@@ -5,8 +5,19 @@ import triton.language as tl
 
 @triton.jit
 def product_rsqrt_kernel(
-    a_ptr, b_ptr, y_ptr, M, N, K, a_row, a_column, b_row, b_column,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    a_ptr,
+    b_ptr,
+    y_ptr,
+    M,
+    N,
+    K,
+    a_row,
+    a_column,
+    b_row,
+    b_column,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -43,8 +54,18 @@ def tensordot_rsqrt(a: torch.Tensor, b: torch.Tensor, dims) -> torch.Tensor:
     M, N = left.shape[0], right.shape[1]
     y = torch.empty((M, N), device=a.device, dtype=a.dtype)
     product_rsqrt_kernel[(triton.cdiv(M, 64), triton.cdiv(N, 64))](
-        left, right, y, M, N, K,
-        left.stride(0), left.stride(1), right.stride(0), right.stride(1),
-        BLOCK_M=64, BLOCK_N=64, BLOCK_K=32,
+        left,
+        right,
+        y,
+        M,
+        N,
+        K,
+        left.stride(0),
+        left.stride(1),
+        right.stride(0),
+        right.stride(1),
+        BLOCK_M=64,
+        BLOCK_N=64,
+        BLOCK_K=32,
     )
     return y.reshape([a.shape[d] for d in kept_a] + [b.shape[d] for d in kept_b])

@@ -5,8 +5,19 @@ import triton.language as tl
 
 @triton.jit
 def tril_mm_kernel(
-    a_ptr, b_ptr, y_ptr, N, P, scale, a_row, a_column, b_row, b_column,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    a_ptr,
+    b_ptr,
+    y_ptr,
+    N,
+    P,
+    scale,
+    a_row,
+    a_column,
+    b_row,
+    b_column,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """y = scale tril(a) @ b: a row block ends its sum at its last diagonal element."""
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -44,7 +55,16 @@ def tril_mm_and_scale(A: torch.Tensor, B: torch.Tensor, alpha: float, beta: floa
     tiles = blocks(A.dtype)
     grid = (triton.cdiv(N, tiles["BLOCK_M"]), triton.cdiv(P, tiles["BLOCK_N"]))
     tril_mm_kernel[grid](
-        A, B, y, N, P, float(alpha * beta),
-        A.stride(0), A.stride(1), B.stride(0), B.stride(1), **tiles,
+        A,
+        B,
+        y,
+        N,
+        P,
+        float(alpha * beta),
+        A.stride(0),
+        A.stride(1),
+        B.stride(0),
+        B.stride(1),
+        **tiles,
     )
     return y

@@ -4,9 +4,7 @@ import triton.language as tl
 
 
 @triton.jit
-def moments_kernel(
-    x_ptr, part_ptr, C, inner, length, chunk, chunks, BLOCK: tl.constexpr
-):
+def moments_kernel(x_ptr, part_ptr, C, inner, length, chunk, chunks, BLOCK: tl.constexpr):
     """Count, mean and sum of squared distances of one chunk of a channel, element by element."""
     channel = tl.program_id(0).to(tl.int64)
     part = tl.program_id(1)
@@ -34,7 +32,13 @@ def moments_kernel(
 
 @triton.jit
 def statistics_kernel(
-    part_ptr, mean_ptr, var_ptr, running_mean_ptr, running_var_ptr, chunks, momentum,
+    part_ptr,
+    mean_ptr,
+    var_ptr,
+    running_mean_ptr,
+    running_var_ptr,
+    chunks,
+    momentum,
     BLOCK: tl.constexpr,
 ):
     """Join the chunks of a channel and move the running statistics."""
@@ -54,15 +58,24 @@ def statistics_kernel(
     old_mean = tl.load(running_mean_ptr + channel)
     old_var = tl.load(running_var_ptr + channel)
     tl.store(running_mean_ptr + channel, (1.0 - momentum) * old_mean + momentum * average)
-    tl.store(
-        running_var_ptr + channel, (1.0 - momentum) * old_var + momentum * (total / (n - 1.0))
-    )
+    tl.store(running_var_ptr + channel, (1.0 - momentum) * old_var + momentum * (total / (n - 1.0)))
 
 
 @triton.jit
 def normalize_kernel(
-    x_ptr, y_ptr, mean_ptr, var_ptr, w_ptr, b_ptr, total, C, inner, eps,
-    WEIGHT: tl.constexpr, BIAS: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr,
+    y_ptr,
+    mean_ptr,
+    var_ptr,
+    w_ptr,
+    b_ptr,
+    total,
+    C,
+    inner,
+    eps,
+    WEIGHT: tl.constexpr,
+    BIAS: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < total
@@ -79,7 +92,14 @@ def normalize_kernel(
 
 
 def batch_norm(
-    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05
+    input,
+    running_mean,
+    running_var,
+    weight=None,
+    bias=None,
+    training=False,
+    momentum=0.1,
+    eps=1e-05,
 ):
     x = input.contiguous()
     C = x.shape[1]
@@ -95,13 +115,30 @@ def batch_norm(
         var = torch.empty_like(mean)
         moments_kernel[(C, chunks)](x, parts, C, inner, length, chunk, chunks, BLOCK=1024)
         statistics_kernel[(C,)](
-            parts, mean, var, running_mean, running_var, chunks, float(momentum),
+            parts,
+            mean,
+            var,
+            running_mean,
+            running_var,
+            chunks,
+            float(momentum),
             BLOCK=triton.next_power_of_2(chunks),
         )
     y = torch.empty_like(x)
     total = x.numel()
     normalize_kernel[(triton.cdiv(total, 2048),)](
-        x, y, mean, var, x if weight is None else weight, x if bias is None else bias,
-        total, C, inner, float(eps), WEIGHT=weight is not None, BIAS=bias is not None, BLOCK=2048,
+        x,
+        y,
+        mean,
+        var,
+        x if weight is None else weight,
+        x if bias is None else bias,
+        total,
+        C,
+        inner,
+        float(eps),
+        WEIGHT=weight is not None,
+        BIAS=bias is not None,
+        BLOCK=2048,
     )
     return y

@@ -25,8 +25,16 @@ def root(x, p, P: tl.constexpr):
 
 @triton.jit
 def distance_kernel(
-    x_ptr, y_ptr, d_ptr, rows, columns, p, eps,
-    P: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+    x_ptr,
+    y_ptr,
+    d_ptr,
+    rows,
+    columns,
+    p,
+    eps,
+    P: tl.constexpr,
+    BLOCK_R: tl.constexpr,
+    BLOCK_C: tl.constexpr,
 ):
     row = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
     total = tl.zeros((BLOCK_R,), tl.float32)
@@ -42,8 +50,15 @@ def distance_kernel(
 
 @triton.jit
 def normalize_kernel(
-    d_ptr, y_ptr, length, inner, p, eps,
-    P: tl.constexpr, BLOCK_L: tl.constexpr, BLOCK_I: tl.constexpr,
+    d_ptr,
+    y_ptr,
+    length,
+    inner,
+    p,
+    eps,
+    P: tl.constexpr,
+    BLOCK_L: tl.constexpr,
+    BLOCK_I: tl.constexpr,
 ):
     c = tl.program_id(1) * BLOCK_I + tl.arange(0, BLOCK_I)
     base = tl.program_id(0).to(tl.int64) * length * inner
@@ -74,8 +89,16 @@ def normalize_pairwise_distance(
     block_r = max(1, 2048 // block_c)
     exact = {1: 1, 2: 2}
     distance_kernel[(triton.cdiv(rows, block_r),)](
-        x, y, d, rows, columns, float(p_distance), float(eps_distance),
-        P=exact.get(p_distance, 0), BLOCK_R=block_r, BLOCK_C=block_c,
+        x,
+        y,
+        d,
+        rows,
+        columns,
+        float(p_distance),
+        float(eps_distance),
+        P=exact.get(p_distance, 0),
+        BLOCK_R=block_r,
+        BLOCK_C=block_c,
     )
     dim = dim_norm % d.dim()
     length, inner = shape[dim], 1
@@ -84,7 +107,14 @@ def normalize_pairwise_distance(
     result = torch.empty(shape, device=x.device, dtype=x.dtype)
     block_i = min(64, triton.next_power_of_2(inner))
     normalize_kernel[(rows // (length * inner), triton.cdiv(inner, block_i))](
-        d, result, length, inner, float(p_norm), float(eps_norm),
-        P=exact.get(p_norm, 0), BLOCK_L=1024 // block_i, BLOCK_I=block_i,
+        d,
+        result,
+        length,
+        inner,
+        float(p_norm),
+        float(eps_norm),
+        P=exact.get(p_norm, 0),
+        BLOCK_L=1024 // block_i,
+        BLOCK_I=block_i,
     )
     return result

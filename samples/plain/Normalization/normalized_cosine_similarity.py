@@ -25,8 +25,17 @@ def root(x, p, P: tl.constexpr):
 
 @triton.jit
 def cosine_kernel(
-    x_ptr, y_ptr, out_ptr, length, inner, eps_similarity, p, eps_norm,
-    P: tl.constexpr, BLOCK_L: tl.constexpr, BLOCK_I: tl.constexpr,
+    x_ptr,
+    y_ptr,
+    out_ptr,
+    length,
+    inner,
+    eps_similarity,
+    p,
+    eps_norm,
+    P: tl.constexpr,
+    BLOCK_L: tl.constexpr,
+    BLOCK_I: tl.constexpr,
 ):
     """A block of vectors: first their norms, then the cosine of the normalized ones."""
     c = tl.program_id(1) * BLOCK_I + tl.arange(0, BLOCK_I)
@@ -73,7 +82,16 @@ def normalized_cosine_similarity(x1, x2, dim=1, eps_similarity=1e-08, p_norm=2, 
     out = torch.empty(shape, device=x.device, dtype=x.dtype)
     block_i = min(32, triton.next_power_of_2(inner))
     cosine_kernel[(outer, triton.cdiv(inner, block_i))](
-        x, y, out, length, inner, float(eps_similarity), float(p_norm), float(eps_norm),
-        P={1: 1, 2: 2}.get(p_norm, 0), BLOCK_L=1024 // block_i, BLOCK_I=block_i,
+        x,
+        y,
+        out,
+        length,
+        inner,
+        float(eps_similarity),
+        float(p_norm),
+        float(eps_norm),
+        P={1: 1, 2: 2}.get(p_norm, 0),
+        BLOCK_L=1024 // block_i,
+        BLOCK_I=block_i,
     )
     return out

@@ -25,8 +25,15 @@ def root(x, p, P: tl.constexpr):
 
 @triton.jit
 def product_kernel(
-    a_ptr, x_ptr, part_ptr, n, scale, p,
-    P: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+    a_ptr,
+    x_ptr,
+    part_ptr,
+    n,
+    scale,
+    p,
+    P: tl.constexpr,
+    BLOCK_R: tl.constexpr,
+    BLOCK_C: tl.constexpr,
 ):
     """The sum of |scale (A x)_i|^p over a block of rows."""
     row = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
@@ -35,7 +42,8 @@ def product_kernel(
         c = start + tl.arange(0, BLOCK_C)
         a = tl.load(
             a_ptr + row[:, None].to(tl.int64) * n + c[None, :],
-            mask=(row[:, None] < n) & (c[None, :] < n), other=0.0,
+            mask=(row[:, None] < n) & (c[None, :] < n),
+            other=0.0,
         )
         x = tl.load(x_ptr + c, mask=c < n, other=0.0)
         total += a.to(tl.float32) * x.to(tl.float32)[None, :]

@@ -5,7 +5,17 @@ import triton.language as tl
 
 @triton.jit
 def step_kernel(
-    p_ptr, g_ptr, m_ptr, v_ptr, n, rate, correction, beta1, beta2, eps, decay,
+    p_ptr,
+    g_ptr,
+    m_ptr,
+    v_ptr,
+    n,
+    rate,
+    correction,
+    beta1,
+    beta2,
+    eps,
+    decay,
     BLOCK: tl.constexpr,
 ):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -31,8 +41,18 @@ def Adam(params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0):
         n = p.numel()
         if n:
             step_kernel[(triton.cdiv(n, 1024),)](
-                p, g, m, v, n, lr / (1 - beta1**step), 1 - beta2**step, beta1, beta2, eps,
-                float(weight_decay), BLOCK=1024,
+                p,
+                g,
+                m,
+                v,
+                n,
+                lr / (1 - beta1**step),
+                1 - beta2**step,
+                beta1,
+                beta2,
+                eps,
+                float(weight_decay),
+                BLOCK=1024,
             )
         for own, worked in ((param, p), (exp_avg, m), (exp_avg_sq, v)):
             if own.data_ptr() != worked.data_ptr():

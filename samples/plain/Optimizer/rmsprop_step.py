@@ -5,7 +5,14 @@ import triton.language as tl
 
 @triton.jit
 def step_kernel(
-    p_ptr, g_ptr, v_ptr, n, lr, alpha, eps, decay,
+    p_ptr,
+    g_ptr,
+    v_ptr,
+    n,
+    lr,
+    alpha,
+    eps,
+    decay,
     BLOCK: tl.constexpr,
 ):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)

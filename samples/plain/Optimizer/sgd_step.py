@@ -5,8 +5,18 @@ import triton.language as tl
 
 @triton.jit
 def step_kernel(
-    p_ptr, g_ptr, b_ptr, n, lr, momentum, decay, share,
-    MOMENTUM: tl.constexpr, FRESH: tl.constexpr, NESTEROV: tl.constexpr, BLOCK: tl.constexpr,
+    p_ptr,
+    g_ptr,
+    b_ptr,
+    n,
+    lr,
+    momentum,
+    decay,
+    share,
+    MOMENTUM: tl.constexpr,
+    FRESH: tl.constexpr,
+    NESTEROV: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
@@ -28,7 +38,13 @@ def step_kernel(
 
 
 def sgd_step(
-    param, grad, momentum_buffer=None, lr=0.1, momentum=0.9, weight_decay=0.0, dampening=0.0,
+    param,
+    grad,
+    momentum_buffer=None,
+    lr=0.1,
+    momentum=0.9,
+    weight_decay=0.0,
+    dampening=0.0,
     nesterov=False,
 ):
     p, g = param.contiguous(), grad.contiguous()
@@ -40,8 +56,18 @@ def sgd_step(
     n = p.numel()
     if n:
         step_kernel[(triton.cdiv(n, 1024),)](
-            p, g, b, n, float(lr), float(momentum), float(weight_decay), 1.0 - dampening,
-            MOMENTUM=moves, FRESH=fresh, NESTEROV=nesterov, BLOCK=1024,
+            p,
+            g,
+            b,
+            n,
+            float(lr),
+            float(momentum),
+            float(weight_decay),
+            1.0 - dampening,
+            MOMENTUM=moves,
+            FRESH=fresh,
+            NESTEROV=nesterov,
+            BLOCK=1024,
         )
     if param.data_ptr() != p.data_ptr():
         param.copy_(p)

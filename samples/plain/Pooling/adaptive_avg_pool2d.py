@@ -4,9 +4,7 @@ import triton.language as tl
 
 
 @triton.jit
-def adaptive_kernel(
-    x_ptr, y_ptr, total, H, W, h, w, tallest, widest, BLOCK: tl.constexpr
-):
+def adaptive_kernel(x_ptr, y_ptr, total, H, W, h, w, tallest, widest, BLOCK: tl.constexpr):
     """One window a lane: its rows and columns one after the other."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < total
@@ -18,7 +16,9 @@ def adaptive_kernel(
     for i in range(tallest):
         for j in range(widest):
             seen = inside & (top + i < bottom) & (left + j < right)
-            total_x += tl.load(x_ptr + (top + i) * W + left + j, mask=seen, other=0.0).to(tl.float32)
+            total_x += tl.load(x_ptr + (top + i) * W + left + j, mask=seen, other=0.0).to(
+                tl.float32
+            )
     mean = total_x / ((bottom - top) * (right - left)).to(tl.float32)
     tl.store(y_ptr + at, mean.to(y_ptr.dtype.element_ty), mask=inside)
 

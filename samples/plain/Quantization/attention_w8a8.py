@@ -5,8 +5,16 @@ import triton.language as tl
 
 @triton.jit
 def quantize_kernel(
-    x_ptr, q_ptr, scale_ptr, lines, n, groups_stride, line_stride, step,
-    BLOCK_L: tl.constexpr, BLOCK_N: tl.constexpr,
+    x_ptr,
+    q_ptr,
+    scale_ptr,
+    lines,
+    n,
+    groups_stride,
+    line_stride,
+    step,
+    BLOCK_L: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
     """Lines of n numbers, `step` apart, to int8 lines side by side and a scale for each."""
     group = tl.program_id(1).to(tl.int64)
@@ -41,16 +49,35 @@ def quantize(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
     along = x.stride(dim) <= x.stride(across)
     block_l, block_n = (4, 512) if along else (64, 32)
     quantize_kernel[(triton.cdiv(lines, block_l), groups)](
-        x, q, scale, lines, n, x.stride(0), x.stride(across), x.stride(dim),
-        BLOCK_L=block_l, BLOCK_N=block_n,
+        x,
+        q,
+        scale,
+        lines,
+        n,
+        x.stride(0),
+        x.stride(across),
+        x.stride(dim),
+        BLOCK_L=block_l,
+        BLOCK_N=block_n,
     )
     return q, scale
 
 
 @triton.jit
 def attention_kernel(
-    q_ptr, k_ptr, v_ptr, q_scale_ptr, k_scale_ptr, v_scale_ptr, y_ptr, S, D, factor,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    q_scale_ptr,
+    k_scale_ptr,
+    v_scale_ptr,
+    y_ptr,
+    S,
+    D,
+    factor,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_D: tl.constexpr,
 ):
     """One block of queries against all keys, softmax kept up to date on the way."""
     batch = tl.program_id(1).to(tl.int64)
@@ -84,7 +111,9 @@ def attention_kernel(
             other=0,
         )
         v_scale = tl.load(v_scale_ptr + batch * S + keys, mask=keys < S, other=0.0)
-        y = tl.dot(p, v.to(tl.float32) * v_scale[:, None], y * kept[:, None], input_precision="ieee")
+        y = tl.dot(
+            p, v.to(tl.float32) * v_scale[:, None], y * kept[:, None], input_precision="ieee"
+        )
         largest = new
     tl.store(y_ptr + base + rows[:, None] * D + d[None, :], y / total[:, None], mask=inside)
 
@@ -94,7 +123,19 @@ def attention_w8a8(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) 
     (q, q_scale), (k, k_scale), (v, v_scale) = (quantize(x, 2) for x in (query, key, value))
     y = torch.empty((batch, S, D), device=query.device, dtype=torch.float32)
     attention_kernel[(triton.cdiv(S, 64), batch)](
-        q, k, v, q_scale, k_scale, v_scale, y, S, D, D**-0.5,
-        BLOCK_M=64, BLOCK_N=32, BLOCK_D=max(32, triton.next_power_of_2(D)), num_warps=8,
+        q,
+        k,
+        v,
+        q_scale,
+        k_scale,
+        v_scale,
+        y,
+        S,
+        D,
+        D**-0.5,
+        BLOCK_M=64,
+        BLOCK_N=32,
+        BLOCK_D=max(32, triton.next_power_of_2(D)),
+        num_warps=8,
     )
     return y

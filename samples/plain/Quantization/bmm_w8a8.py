@@ -5,8 +5,16 @@ import triton.language as tl
 
 @triton.jit
 def quantize_kernel(
-    x_ptr, q_ptr, scale_ptr, lines, n, groups_stride, line_stride, step,
-    BLOCK_L: tl.constexpr, BLOCK_N: tl.constexpr,
+    x_ptr,
+    q_ptr,
+    scale_ptr,
+    lines,
+    n,
+    groups_stride,
+    line_stride,
+    step,
+    BLOCK_L: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
     """Lines of n numbers, `step` apart, to int8 lines side by side and a scale for each."""
     group = tl.program_id(1).to(tl.int64)
@@ -41,16 +49,33 @@ def quantize(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
     along = x.stride(dim) <= x.stride(across)
     block_l, block_n = (4, 512) if along else (64, 32)
     quantize_kernel[(triton.cdiv(lines, block_l), groups)](
-        x, q, scale, lines, n, x.stride(0), x.stride(across), x.stride(dim),
-        BLOCK_L=block_l, BLOCK_N=block_n,
+        x,
+        q,
+        scale,
+        lines,
+        n,
+        x.stride(0),
+        x.stride(across),
+        x.stride(dim),
+        BLOCK_L=block_l,
+        BLOCK_N=block_n,
     )
     return q, scale
 
 
 @triton.jit
 def int8_product_kernel(
-    a_ptr, b_ptr, a_scale_ptr, b_scale_ptr, y_ptr, M, N, K,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    a_ptr,
+    b_ptr,
+    a_scale_ptr,
+    b_scale_ptr,
+    y_ptr,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """y = (a @ b^T) a_scale b_scale for int8 a (M, K) and b (N, K), summed in int32."""
     batch = tl.program_id(2).to(tl.int64)

@@ -5,8 +5,16 @@ import triton.language as tl
 
 @triton.jit
 def quantize_kernel(
-    x_ptr, q_ptr, scale_ptr, lines, n, groups_stride, line_stride, step,
-    BLOCK_L: tl.constexpr, BLOCK_N: tl.constexpr,
+    x_ptr,
+    q_ptr,
+    scale_ptr,
+    lines,
+    n,
+    groups_stride,
+    line_stride,
+    step,
+    BLOCK_L: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
     """Lines of n numbers, `step` apart, to int8 lines side by side and a scale for each."""
     group = tl.program_id(1).to(tl.int64)
@@ -41,8 +49,16 @@ def quantize(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
     along = x.stride(dim) <= x.stride(across)
     block_l, block_n = (4, 512) if along else (64, 32)
     quantize_kernel[(triton.cdiv(lines, block_l), groups)](
-        x, q, scale, lines, n, x.stride(0), x.stride(across), x.stride(dim),
-        BLOCK_L=block_l, BLOCK_N=block_n,
+        x,
+        q,
+        scale,
+        lines,
+        n,
+        x.stride(0),
+        x.stride(across),
+        x.stride(dim),
+        BLOCK_L=block_l,
+        BLOCK_N=block_n,
     )
     return q, scale
 
@@ -78,10 +94,28 @@ def round_kernel(x_ptr, scale_ptr, q_ptr, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def conv_kernel(
-    x_ptr, w_ptr, x_scale_ptr, w_scale_ptr, bias_ptr, y_ptr,
-    places, C, H, W, O, OH, OW, K, stride, padding,
-    KH: tl.constexpr, KW: tl.constexpr, BIASED: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    x_ptr,
+    w_ptr,
+    x_scale_ptr,
+    w_scale_ptr,
+    bias_ptr,
+    y_ptr,
+    places,
+    C,
+    H,
+    W,
+    O,
+    OH,
+    OW,
+    K,
+    stride,
+    padding,
+    KH: tl.constexpr,
+    KW: tl.constexpr,
+    BIASED: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """Output channels x output places of all images; the sum runs over (c, kh, kw)."""
     place = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -131,7 +165,28 @@ def conv2d_w8a8(input, weight, bias=None, stride: int = 1, padding: int = 0) -> 
     y = torch.empty((n, O, OH, OW), device=x.device, dtype=torch.float32)
     places = n * OH * OW
     conv_kernel[(triton.cdiv(places, 128), triton.cdiv(O, 64))](
-        xq, wq, x_scale, w_scale, bias, y, places, C, H, W, O, OH, OW, K, stride, padding,
-        KH=KH, KW=KW, BIASED=bias is not None, BLOCK_M=128, BLOCK_N=64, BLOCK_K=64, num_warps=8,
+        xq,
+        wq,
+        x_scale,
+        w_scale,
+        bias,
+        y,
+        places,
+        C,
+        H,
+        W,
+        O,
+        OH,
+        OW,
+        K,
+        stride,
+        padding,
+        KH=KH,
+        KW=KW,
+        BIASED=bias is not None,
+        BLOCK_M=128,
+        BLOCK_N=64,
+        BLOCK_K=64,
+        num_warps=8,
     )
     return y

@@ -5,7 +5,14 @@ import triton.language as tl
 
 @triton.jit
 def layernorm_kernel(
-    x_ptr, w_ptr, b_ptr, y_ptr, n, eps, WEIGHTED: tl.constexpr, BIASED: tl.constexpr,
+    x_ptr,
+    w_ptr,
+    b_ptr,
+    y_ptr,
+    n,
+    eps,
+    WEIGHTED: tl.constexpr,
+    BIASED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """One row: mean, variance, normalized values, their scale, and the values rounded to it."""
@@ -36,7 +43,15 @@ def layernorm_w8a8(input, normalized_shape, weight=None, bias=None, eps=1e-5) ->
     bias = None if bias is None else bias.contiguous()
     y = torch.empty_like(x)
     layernorm_kernel[(x.numel() // n,)](
-        x, weight, bias, y, n, eps, WEIGHTED=weight is not None, BIASED=bias is not None,
-        BLOCK=triton.next_power_of_2(n), num_warps=8 if n > 2048 else 4,
+        x,
+        weight,
+        bias,
+        y,
+        n,
+        eps,
+        WEIGHTED=weight is not None,
+        BIASED=bias is not None,
+        BLOCK=triton.next_power_of_2(n),
+        num_warps=8 if n > 2048 else 4,
     )
     return y

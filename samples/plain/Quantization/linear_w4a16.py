@@ -5,8 +5,16 @@ import triton.language as tl
 
 @triton.jit
 def quantize_kernel(
-    x_ptr, q_ptr, scale_ptr, lines, n, groups_stride, line_stride, step,
-    BLOCK_L: tl.constexpr, BLOCK_N: tl.constexpr,
+    x_ptr,
+    q_ptr,
+    scale_ptr,
+    lines,
+    n,
+    groups_stride,
+    line_stride,
+    step,
+    BLOCK_L: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
     """Lines of n numbers, `step` apart, to int8 lines side by side and a scale for each."""
     group = tl.program_id(1).to(tl.int64)
@@ -41,16 +49,36 @@ def quantize(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
     along = x.stride(dim) <= x.stride(across)
     block_l, block_n = (4, 512) if along else (64, 32)
     quantize_kernel[(triton.cdiv(lines, block_l), groups)](
-        x, q, scale, lines, n, x.stride(0), x.stride(across), x.stride(dim),
-        BLOCK_L=block_l, BLOCK_N=block_n,
+        x,
+        q,
+        scale,
+        lines,
+        n,
+        x.stride(0),
+        x.stride(across),
+        x.stride(dim),
+        BLOCK_L=block_l,
+        BLOCK_N=block_n,
     )
     return q, scale
 
 
 @triton.jit
 def linear_kernel(
-    x_ptr, q_ptr, scale_ptr, bias_ptr, y_ptr, M, N, K, x_row, x_step,
-    BIASED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    x_ptr,
+    q_ptr,
+    scale_ptr,
+    bias_ptr,
+    y_ptr,
+    M,
+    N,
+    K,
+    x_row,
+    x_step,
+    BIASED: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     """y = (x @ q^T) scale + bias: the integers are exact in float16, the scale comes last."""
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -85,7 +113,19 @@ def linear_w4a16(input, weight, bias=None) -> torch.Tensor:
     y = torch.empty((M, N), device=x.device, dtype=x.dtype)
     block_m, block_n = (16, 32) if M <= 16 else (32, 64) if M <= 64 else (128, 128)
     linear_kernel[(triton.cdiv(M, block_m), triton.cdiv(N, block_n))](
-        x, q, scale, bias, y, M, N, K, x.stride(0), x.stride(1),
-        BIASED=bias is not None, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=64,
+        x,
+        q,
+        scale,
+        bias,
+        y,
+        M,
+        N,
+        K,
+        x.stride(0),
+        x.stride(1),
+        BIASED=bias is not None,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        BLOCK_K=64,
     )
     return y.reshape(*input.shape[:-1], N)

@@ -5,8 +5,16 @@ import triton.language as tl
 
 @triton.jit
 def sum_kernel(
-    x_ptr, y_ptr, length, inner, chunk, chunks, divisor,
-    WIDE: tl.constexpr, BLOCK_L: tl.constexpr, BLOCK_I: tl.constexpr,
+    x_ptr,
+    y_ptr,
+    length,
+    inner,
+    chunk,
+    chunks,
+    divisor,
+    WIDE: tl.constexpr,
+    BLOCK_L: tl.constexpr,
+    BLOCK_I: tl.constexpr,
 ):
     """The sum of one chunk of the reduced dimension, for a block of the inner ones."""
     outer = (tl.program_id(0) // chunks).to(tl.int64)
@@ -23,7 +31,8 @@ def sum_kernel(
     result = tl.sum(total, 0) / divisor
     tl.store(
         y_ptr + (outer * chunks + part) * inner + c,
-        result.to(y_ptr.dtype.element_ty), mask=c < inner,
+        result.to(y_ptr.dtype.element_ty),
+        mask=c < inner,
     )
 
 

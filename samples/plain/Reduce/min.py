@@ -8,8 +8,19 @@ NOWHERE = tl.constexpr(0x7FFFFFFFFFFFFFFF)
 
 @triton.jit
 def min_kernel(
-    x_ptr, at_ptr, value_ptr, index_ptr, length, inner, chunk, chunks, highest,
-    GIVEN: tl.constexpr, IS_FLOAT: tl.constexpr, BLOCK_L: tl.constexpr, BLOCK_I: tl.constexpr,
+    x_ptr,
+    at_ptr,
+    value_ptr,
+    index_ptr,
+    length,
+    inner,
+    chunk,
+    chunks,
+    highest,
+    GIVEN: tl.constexpr,
+    IS_FLOAT: tl.constexpr,
+    BLOCK_L: tl.constexpr,
+    BLOCK_I: tl.constexpr,
 ):
     """The smallest element of one chunk of the reduced dimension, for a block of the inner ones; NaN wins.
 
@@ -72,19 +83,52 @@ def reduce_along(x, dim):
     indices = torch.empty(shape, device=x.device, dtype=torch.int64)
     if chunks == 1:
         min_kernel[(outer, columns)](
-            x, indices, values, indices, length, inner, length, 1, highest,
-            GIVEN=False, IS_FLOAT=is_float, BLOCK_L=block_l, BLOCK_I=block_i,
+            x,
+            indices,
+            values,
+            indices,
+            length,
+            inner,
+            length,
+            1,
+            highest,
+            GIVEN=False,
+            IS_FLOAT=is_float,
+            BLOCK_L=block_l,
+            BLOCK_I=block_i,
         )
         return values, indices
     some = torch.empty((outer, chunks, inner), device=x.device, dtype=x.dtype)
     places = torch.empty((outer, chunks, inner), device=x.device, dtype=torch.int64)
     min_kernel[(outer * chunks, columns)](
-        x, places, some, places, length, inner, chunk, chunks, highest,
-        GIVEN=False, IS_FLOAT=is_float, BLOCK_L=block_l, BLOCK_I=block_i,
+        x,
+        places,
+        some,
+        places,
+        length,
+        inner,
+        chunk,
+        chunks,
+        highest,
+        GIVEN=False,
+        IS_FLOAT=is_float,
+        BLOCK_L=block_l,
+        BLOCK_I=block_i,
     )
     min_kernel[(outer, columns)](
-        some, places, values, indices, chunks, inner, chunks, 1, highest,
-        GIVEN=True, IS_FLOAT=is_float, BLOCK_L=block_l, BLOCK_I=block_i,
+        some,
+        places,
+        values,
+        indices,
+        chunks,
+        inner,
+        chunks,
+        1,
+        highest,
+        GIVEN=True,
+        IS_FLOAT=is_float,
+        BLOCK_L=block_l,
+        BLOCK_I=block_i,
     )
     return values, indices
 

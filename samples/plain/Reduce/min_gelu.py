@@ -15,8 +15,19 @@ def gelu(x, TANH: tl.constexpr):
 
 @triton.jit
 def min_gelu_kernel(
-    x_ptr, at_ptr, value_ptr, index_ptr, length, inner, chunk, chunks, highest,
-    GIVEN: tl.constexpr, TANH: tl.constexpr, BLOCK_L: tl.constexpr, BLOCK_I: tl.constexpr,
+    x_ptr,
+    at_ptr,
+    value_ptr,
+    index_ptr,
+    length,
+    inner,
+    chunk,
+    chunks,
+    highest,
+    GIVEN: tl.constexpr,
+    TANH: tl.constexpr,
+    BLOCK_L: tl.constexpr,
+    BLOCK_I: tl.constexpr,
 ):
     """The smallest element of one chunk of the reduced dimension, for a block of the inner ones; NaN wins.
 
@@ -77,19 +88,52 @@ def reduce_along(x, dim, tanh):
     indices = torch.empty(shape, device=x.device, dtype=torch.int64)
     if chunks == 1:
         min_gelu_kernel[(outer, columns)](
-            x, indices, values, indices, length, inner, length, 1, highest,
-            GIVEN=False, TANH=tanh, BLOCK_L=block_l, BLOCK_I=block_i,
+            x,
+            indices,
+            values,
+            indices,
+            length,
+            inner,
+            length,
+            1,
+            highest,
+            GIVEN=False,
+            TANH=tanh,
+            BLOCK_L=block_l,
+            BLOCK_I=block_i,
         )
         return values, indices
     some = torch.empty((outer, chunks, inner), device=x.device, dtype=torch.float32)
     places = torch.empty((outer, chunks, inner), device=x.device, dtype=torch.int64)
     min_gelu_kernel[(outer * chunks, columns)](
-        x, places, some, places, length, inner, chunk, chunks, highest,
-        GIVEN=False, TANH=tanh, BLOCK_L=block_l, BLOCK_I=block_i,
+        x,
+        places,
+        some,
+        places,
+        length,
+        inner,
+        chunk,
+        chunks,
+        highest,
+        GIVEN=False,
+        TANH=tanh,
+        BLOCK_L=block_l,
+        BLOCK_I=block_i,
     )
     min_gelu_kernel[(outer, columns)](
-        some, places, values, indices, chunks, inner, chunks, 1, highest,
-        GIVEN=True, TANH=tanh, BLOCK_L=block_l, BLOCK_I=block_i,
+        some,
+        places,
+        values,
+        indices,
+        chunks,
+        inner,
+        chunks,
+        1,
+        highest,
+        GIVEN=True,
+        TANH=tanh,
+        BLOCK_L=block_l,
+        BLOCK_I=block_i,
     )
     return values, indices
 

@@ -5,8 +5,16 @@ import triton.language as tl
 
 @triton.jit
 def moments_kernel(
-    x_ptr, count_ptr, mean_ptr, square_ptr, length, inner, chunk, chunks,
-    BLOCK_L: tl.constexpr, BLOCK_I: tl.constexpr,
+    x_ptr,
+    count_ptr,
+    mean_ptr,
+    square_ptr,
+    length,
+    inner,
+    chunk,
+    chunks,
+    BLOCK_L: tl.constexpr,
+    BLOCK_I: tl.constexpr,
 ):
     """Count, mean and sum of squared distances of one chunk, kept up element by element."""
     outer = (tl.program_id(0) // chunks).to(tl.int64)
@@ -38,8 +46,15 @@ def moments_kernel(
 
 @triton.jit
 def finish_kernel(
-    count_ptr, mean_ptr, square_ptr, y_ptr, inner, chunks, correction,
-    BLOCK_C: tl.constexpr, BLOCK_I: tl.constexpr,
+    count_ptr,
+    mean_ptr,
+    square_ptr,
+    y_ptr,
+    inner,
+    chunks,
+    correction,
+    BLOCK_C: tl.constexpr,
+    BLOCK_I: tl.constexpr,
 ):
     """Join the chunks' moments."""
     outer = tl.program_id(0).to(tl.int64)
@@ -84,13 +99,28 @@ def std(input: torch.Tensor, dim=None, correction=1, keepdim=False, out=None):
     moments = torch.empty((3, outer, chunks, inner), device=x.device, dtype=torch.float32)
     y = torch.empty(outer * inner, device=x.device, dtype=x.dtype)
     moments_kernel[(outer * chunks, columns)](
-        x, moments[0], moments[1], moments[2], length, inner, chunk, chunks,
-        BLOCK_L=block_l, BLOCK_I=block_i,
+        x,
+        moments[0],
+        moments[1],
+        moments[2],
+        length,
+        inner,
+        chunk,
+        chunks,
+        BLOCK_L=block_l,
+        BLOCK_I=block_i,
     )
     block_i = 1 if inner == 1 else 16
     finish_kernel[(outer, triton.cdiv(inner, block_i))](
-        moments[0], moments[1], moments[2], y, inner, chunks, float(correction),
-        BLOCK_C=triton.next_power_of_2(chunks), BLOCK_I=block_i,
+        moments[0],
+        moments[1],
+        moments[2],
+        y,
+        inner,
+        chunks,
+        float(correction),
+        BLOCK_C=triton.next_power_of_2(chunks),
+        BLOCK_I=block_i,
     )
     shape = [1 if d in dims else size for d, size in enumerate(input.shape)]
     if not keepdim:

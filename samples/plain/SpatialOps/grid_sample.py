@@ -52,13 +52,32 @@ def plane(x_ptr, z, y, x, D, H, W, inside):
     y0, x0 = tl.floor(y), tl.floor(x)
     v = y - y0
     u = x - x0
-    top = at(x_ptr, z, y0, x0, D, H, W, inside) * (1 - u) + at(x_ptr, z, y0, x0 + 1, D, H, W, inside) * u
-    low = at(x_ptr, z, y0 + 1, x0, D, H, W, inside) * (1 - u) + at(x_ptr, z, y0 + 1, x0 + 1, D, H, W, inside) * u
+    top = (
+        at(x_ptr, z, y0, x0, D, H, W, inside) * (1 - u)
+        + at(x_ptr, z, y0, x0 + 1, D, H, W, inside) * u
+    )
+    low = (
+        at(x_ptr, z, y0 + 1, x0, D, H, W, inside) * (1 - u)
+        + at(x_ptr, z, y0 + 1, x0 + 1, D, H, W, inside) * u
+    )
     return top * (1 - v) + low * v
 
 
 @triton.jit
-def sample(x_ptr, gx, gy, gz, D, H, W, inside, VOLUME: tl.constexpr, NEAREST: tl.constexpr, PADDING: tl.constexpr, ALIGN: tl.constexpr):
+def sample(
+    x_ptr,
+    gx,
+    gy,
+    gz,
+    D,
+    H,
+    W,
+    inside,
+    VOLUME: tl.constexpr,
+    NEAREST: tl.constexpr,
+    PADDING: tl.constexpr,
+    ALIGN: tl.constexpr,
+):
     x = pixel(gx, W, PADDING, ALIGN)
     y = pixel(gy, H, PADDING, ALIGN)
     if VOLUME:
@@ -79,8 +98,18 @@ def sample(x_ptr, gx, gy, gz, D, H, W, inside, VOLUME: tl.constexpr, NEAREST: tl
 
 @triton.jit(do_not_specialize=["D", "H", "W"])
 def grid_sample_kernel(
-    x_ptr, grid_ptr, y_ptr, points, C, D, H, W,
-    VOLUME: tl.constexpr, NEAREST: tl.constexpr, PADDING: tl.constexpr, ALIGN: tl.constexpr,
+    x_ptr,
+    grid_ptr,
+    y_ptr,
+    points,
+    C,
+    D,
+    H,
+    W,
+    VOLUME: tl.constexpr,
+    NEAREST: tl.constexpr,
+    PADDING: tl.constexpr,
+    ALIGN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """One block of positions of one image, all channels."""
@@ -110,8 +139,18 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     points = grid[0, ..., 0].numel()
     if y.numel():
         grid_sample_kernel[(triton.cdiv(points, 256), N)](
-            x, positions, y, points, C, D, H, W,
-            VOLUME=x.dim() == 5, NEAREST=mode == "nearest", PADDING=padding_mode,
-            ALIGN=bool(align_corners), BLOCK=256,
+            x,
+            positions,
+            y,
+            points,
+            C,
+            D,
+            H,
+            W,
+            VOLUME=x.dim() == 5,
+            NEAREST=mode == "nearest",
+            PADDING=padding_mode,
+            ALIGN=bool(align_corners),
+            BLOCK=256,
         )
     return y

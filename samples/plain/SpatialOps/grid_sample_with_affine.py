@@ -52,13 +52,32 @@ def plane(x_ptr, z, y, x, D, H, W, inside):
     y0, x0 = tl.floor(y), tl.floor(x)
     v = y - y0
     u = x - x0
-    top = at(x_ptr, z, y0, x0, D, H, W, inside) * (1 - u) + at(x_ptr, z, y0, x0 + 1, D, H, W, inside) * u
-    low = at(x_ptr, z, y0 + 1, x0, D, H, W, inside) * (1 - u) + at(x_ptr, z, y0 + 1, x0 + 1, D, H, W, inside) * u
+    top = (
+        at(x_ptr, z, y0, x0, D, H, W, inside) * (1 - u)
+        + at(x_ptr, z, y0, x0 + 1, D, H, W, inside) * u
+    )
+    low = (
+        at(x_ptr, z, y0 + 1, x0, D, H, W, inside) * (1 - u)
+        + at(x_ptr, z, y0 + 1, x0 + 1, D, H, W, inside) * u
+    )
     return top * (1 - v) + low * v
 
 
 @triton.jit
-def sample(x_ptr, gx, gy, gz, D, H, W, inside, VOLUME: tl.constexpr, NEAREST: tl.constexpr, PADDING: tl.constexpr, ALIGN: tl.constexpr):
+def sample(
+    x_ptr,
+    gx,
+    gy,
+    gz,
+    D,
+    H,
+    W,
+    inside,
+    VOLUME: tl.constexpr,
+    NEAREST: tl.constexpr,
+    PADDING: tl.constexpr,
+    ALIGN: tl.constexpr,
+):
     x = pixel(gx, W, PADDING, ALIGN)
     y = pixel(gy, H, PADDING, ALIGN)
     if VOLUME:
@@ -88,8 +107,18 @@ def side(i, size, ALIGN: tl.constexpr):
 
 @triton.jit(do_not_specialize=["H", "W", "h", "w"])
 def affine_kernel(
-    x_ptr, theta_ptr, y_ptr, C, H, W, h, w,
-    NEAREST: tl.constexpr, PADDING: tl.constexpr, ALIGN: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr,
+    theta_ptr,
+    y_ptr,
+    C,
+    H,
+    W,
+    h,
+    w,
+    NEAREST: tl.constexpr,
+    PADDING: tl.constexpr,
+    ALIGN: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """One block of output pixels of one image, all channels."""
     batch = tl.program_id(1).to(tl.int64)
@@ -122,7 +151,17 @@ def grid_sample_with_affine(
     y = torch.empty((N, C, h, w), dtype=x.dtype, device=x.device)
     if y.numel():
         affine_kernel[(triton.cdiv(h * w, 256), N)](
-            x, maps, y, C, H, W, h, w,
-            NEAREST=mode == "nearest", PADDING=padding_mode, ALIGN=bool(align_corners), BLOCK=256,
+            x,
+            maps,
+            y,
+            C,
+            H,
+            W,
+            h,
+            w,
+            NEAREST=mode == "nearest",
+            PADDING=padding_mode,
+            ALIGN=bool(align_corners),
+            BLOCK=256,
         )
     return y

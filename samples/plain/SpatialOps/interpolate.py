@@ -23,8 +23,17 @@ def cubic(t):
 
 @triton.jit(do_not_specialize=["H", "W", "h", "w"])
 def interpolate_kernel(
-    x_ptr, y_ptr, H, W, h, w, step_y, step_x,
-    MODE: tl.constexpr, ALIGN: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr,
+    y_ptr,
+    H,
+    W,
+    h,
+    w,
+    step_y,
+    step_x,
+    MODE: tl.constexpr,
+    ALIGN: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     image = tl.program_id(1).to(tl.int64)
     point = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -68,7 +77,9 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         h, w = (size, size) if isinstance(size, int) else size
         steps = H / h, W / w
     else:
-        fy, fx = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else scale_factor
+        fy, fx = (
+            (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else scale_factor
+        )
         h, w = int(H * fy), int(W * fx)
         steps = 1 / fy, 1 / fx
     if align_corners:

@@ -10,7 +10,11 @@ def tanh_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask)
-    tl.store(y_ptr + offsets, (tl.exp(2 * x.to(tl.float32)) - 1) / (tl.exp(2 * x.to(tl.float32)) + 1), mask=mask)
+    tl.store(
+        y_ptr + offsets,
+        (tl.exp(2 * x.to(tl.float32)) - 1) / (tl.exp(2 * x.to(tl.float32)) + 1),
+        mask=mask,
+    )
 
 
 def tanh(input_tensor, out_tensor=None):

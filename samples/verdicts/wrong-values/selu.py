@@ -10,7 +10,11 @@ def selu_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask)
-    tl.store(y_ptr + offsets, tl.where(x > 0, 1.05 * x, 1.05 * 1.67 * (tl.exp(x.to(tl.float32)) - 1)), mask=mask)
+    tl.store(
+        y_ptr + offsets,
+        tl.where(x > 0, 1.05 * x, 1.05 * 1.67 * (tl.exp(x.to(tl.float32)) - 1)),
+        mask=mask,
+    )
 
 
 def selu(input, inplace=False):
