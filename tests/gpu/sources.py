@@ -1,6 +1,11 @@
-"""Sources made from other sources: planted faults, the baseline as candidate, a slow-down."""
+"""Sources made from other sources: planted faults, the baseline as candidate, a slow-down.
+
+`python -m tests.gpu.sources samples/plain OUT` writes every sample with a wrong constant to OUT.
+"""
 
 import ast
+import sys
+from pathlib import Path
 
 AS_BASELINE = """
 import torch
@@ -19,8 +24,8 @@ def {task}(*args, **kwargs):
 """
 
 
-class Doubled(ast.NodeTransformer):
-    """tl.store(p, v, ...) -> tl.store(p, (v) * 1.5, ...)"""
+class Shifted(ast.NodeTransformer):
+    """tl.store(p, v, ...) -> tl.store(p, v * 1.5 + 1, ...)"""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -29,13 +34,14 @@ class Doubled(ast.NodeTransformer):
             and node.func.attr == "store"
             and len(node.args) > 1
         ):
-            node.args[1] = ast.BinOp(node.args[1], ast.Mult(), ast.Constant(1.5))
+            larger = ast.BinOp(node.args[1], ast.Mult(), ast.Constant(1.5))
+            node.args[1] = ast.BinOp(larger, ast.Add(), ast.Constant(1))
         return node
 
 
 def with_wrong_constant(source: str) -> str:
-    """The same kernels, every stored value half as large again."""
-    return ast.unparse(ast.fix_missing_locations(Doubled().visit(ast.parse(source))))
+    """The same kernels, every stored value half as large again plus one (which flips False)."""
+    return ast.unparse(ast.fix_missing_locations(Shifted().visit(ast.parse(source))))
 
 
 def as_baseline(task: str, call: str, extra_microseconds: float = 0.0) -> str:
@@ -46,3 +52,15 @@ def as_baseline(task: str, call: str, extra_microseconds: float = 0.0) -> str:
         f"torch.cuda._sleep({int(extra_microseconds * 1980)})" if extra_microseconds else "pass"
     )
     return AS_BASELINE.format(task=task, call=call, before=before)
+
+
+def write_wrong(samples: Path, out: Path) -> None:
+    """Every sample below `samples` with a wrong constant, in the same folders below `out`."""
+    for path in sorted(samples.rglob("*.py")):
+        target = out / path.relative_to(samples)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(with_wrong_constant(path.read_text()))
+
+
+if __name__ == "__main__":
+    write_wrong(Path(sys.argv[1]), Path(sys.argv[2]))

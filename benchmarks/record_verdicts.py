@@ -1,0 +1,149 @@
+"""Turn reports of `kbx evaluate --json` into a record: `docs/measurements/NAME.md` and `NAME.json`.
+
+    python benchmarks/record_verdicts.py NAME --title TITLE [--command TEXT] LABEL=REPORT.json ...
+
+The record has a table of verdicts by label and category of outcome; every figure is counted here.
+"""
+
+import argparse
+import json
+import statistics
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "measurements"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name")
+    parser.add_argument("--title", required=True)
+    parser.add_argument("--command", action="append", default=[], help="may be given several times")
+    parser.add_argument("--note", action="append", default=[], help="a paragraph for the record")
+    parser.add_argument("--date", default=f"{datetime.now(UTC):%Y-%m-%d}")
+    parser.add_argument("reports", nargs="+", help="LABEL=PATH")
+    chosen = parser.parse_args()
+    reports = {
+        label: json.loads(Path(path).read_text())
+        for label, _, path in (pair.partition("=") for pair in chosen.reports)
+    }
+    bare = {
+        "date": chosen.date,
+        "environment": environment(next(iter(reports.values()))),
+        "commands": chosen.command,
+        "reports": {label: figures(report) for label, report in reports.items()},
+    }
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / f"{chosen.name}.json").write_text(json.dumps(bare, indent=1) + "\n")
+    (FOLDER / f"{chosen.name}.md").write_text(page(chosen.title, bare, chosen.note))
+
+
+def environment(report: dict) -> dict:
+    """Hardware and versions, as the judge found them."""
+    found = report["environment"]
+    device = found["device"]
+    names = ("python", "torch", "triton", "cuda", "platform")
+    versions = {name: found.get(name) for name in names}
+    clocks = next(
+        (
+            run["environment"]["clocks"]["before"]
+            for run in report["runs"]
+            if "clocks" in run.get("environment", {})
+        ),
+        {},
+    )
+    return {
+        "gpu": device["name"],
+        "architecture": device["architecture"],
+        "driver": clocks.get("driver_version"),
+        **versions,
+        "walls": sorted(name for name, up in found["walls"].items() if up is True),
+        "judge": report["judge"],
+    }
+
+
+def figures(report: dict) -> dict:
+    """What one report holds, counted."""
+    runs = report["runs"]
+    speedups = sorted(run["speedup"] for run in runs if run["speedup"])
+    return {
+        "judged": len(runs),
+        "verdicts": dict(Counter(run["verdict"] for run in runs).most_common()),
+        "declined": len(report["declined"]),
+        "refused": len(report["refused"]),
+        "failures_of_ours": len(report.get("failed", [])),
+        "suspect": sum(bool(run.get("suspect")) for run in runs),
+        "timed": len(speedups),
+        "speedup_geometric_mean": statistics.geometric_mean(speedups) if speedups else None,
+        "speedup_median": statistics.median(speedups) if speedups else None,
+        "slower_than_pytorch": sum(speedup < 1 for speedup in speedups),
+        "solved_by_category": dict(
+            sorted(Counter(run["category"] for run in runs if run["verdict"] == "passed").items())
+        ),
+        "seconds_per_candidate_median": round(
+            statistics.median(run["seconds"]["total"] for run in runs), 2
+        )
+        if runs
+        else None,
+    }
+
+
+def page(title: str, bare: dict, notes: list[str]) -> str:
+    """The record to read."""
+    found = bare["environment"]
+    judge, digest = found["judge"], str(found["judge"].get("suite_digest"))
+    facts = (
+        f"Date: {bare['date']}. Hardware: {found['gpu']} ({found['architecture']}), driver "
+        f"{found['driver']}. Python {found['python']}, torch {found['torch']}, triton "
+        f"{found['triton']}, CUDA {found['cuda']}. Walls up: {', '.join(found['walls'])}. Judge "
+        f"version {judge['version']}, suite digest `{digest[:16]}`."
+    )
+    lines = [f"# {title}", "", facts, "", "```", *bare["commands"], "```", ""]
+    lines += [*verdict_table(bare["reports"]), "", *speed_table(bare["reports"]), ""]
+    for note in notes:
+        lines += [note, ""]
+    return "\n".join(lines)
+
+
+def verdict_table(reports: dict) -> list[str]:
+    """Verdicts in rows, labels in columns."""
+    total: Counter = Counter()
+    for row in reports.values():
+        total.update(row["verdicts"])
+    labels = list(reports)
+    lines = ["| outcome | " + " | ".join(labels) + " |", "|---|" + "---:|" * len(labels)]
+    for verdict, _ in total.most_common():
+        counts = [str(reports[label]["verdicts"].get(verdict, 0)) for label in labels]
+        lines.append(f"| {verdict} | " + " | ".join(counts) + " |")
+    for word, key in (
+        ("judged", "judged"),
+        ("declined by this device", "declined"),
+        ("refused by intake, by name and line", "refused"),
+        ("failures of ours", "failures_of_ours"),
+        ("held back as suspect", "suspect"),
+    ):
+        counts = [str(reports[label][key]) for label in labels]
+        lines.append(f"| *{word}* | " + " | ".join(counts) + " |")
+    return lines
+
+
+def speed_table(reports: dict) -> list[str]:
+    """Speedups against PyTorch eager on the same board, one line a label."""
+    lines = [
+        "| | timed | speedup, geometric mean | median | slower than PyTorch | seconds each |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for label, row in reports.items():
+        mean, middle = row["speedup_geometric_mean"], row["speedup_median"]
+        shown = [f"{value:.3g}x" if value else "" for value in (mean, middle)]
+        lines.append(
+            f"| {label} | {row['timed']} | {shown[0]} | {shown[1]} |"
+            f" {row['slower_than_pytorch']} of {row['timed']} |"
+            f" {row['seconds_per_candidate_median']} |"
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    main()
