@@ -7,15 +7,17 @@ changes.
 """
 
 import os
+import re
 
 import torch
 
 MAX_NODES = 4096
 ARGUMENTS = "arguments"  # the place of a tree of arguments, in which unknown types are no fault
+PLAIN = re.compile(r"bool|u?int(8|16|32|64)|b?float(16|32|64|8_e\w+)|complex(32|64|128)")
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in vars(torch).values()
-    if isinstance(dtype, torch.dtype)
+    if isinstance(dtype, torch.dtype) and PLAIN.fullmatch(str(dtype).removeprefix("torch."))
 }
 DEVICES = ("cpu", "cuda")
 
@@ -61,6 +63,7 @@ class Reader:
         self._device = device
         self._landing = landing
         self._nodes = 0
+        self._end = 0
 
     def tree(self, node: object, place: str = "output") -> object:
         """The value that a manifest describes; raises BadManifest or WrongType."""
@@ -108,17 +111,21 @@ class Reader:
         else:
             flat = torch.empty(size, dtype=torch.uint8)
             self._read(flat, start, place)
-        return flat.view(dtype).reshape(shape)
+        try:
+            return _as_dtype(flat, dtype).reshape(shape)
+        except RuntimeError as error:
+            raise BadManifest(f"{place}: {str(error)[:200]}") from error
 
     def _start(self, node: dict, size: int, place: str) -> int:
         start = node.get("offset")
         if (
             type(start) is not int
-            or start < 0
+            or start < self._end
             or start + size > self._size
             or node.get("bytes") != size
         ):
-            raise BadManifest(f"{place}: lies outside of the shared file")
+            raise BadManifest(f"{place}: lies outside of the shared file or on another tensor")
+        self._end = start + size
         return start
 
     def _read(self, data: torch.Tensor, start: int, place: str) -> None:
@@ -128,6 +135,11 @@ class Reader:
             if count == 0:
                 raise BadManifest(f"{place}: the shared file is shorter than announced")
             done += count
+
+
+def _as_dtype(flat: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Bytes as numbers; a bool of any other byte than 0 and 1 is true, for everybody."""
+    return flat != 0 if dtype is torch.bool else flat.view(dtype)
 
 
 def _sizes(shape: object, place: str) -> list[int]:
@@ -163,6 +175,19 @@ def _scalar(kind: object, value: object, place: str) -> object:
     if kind == "str":
         return str(value)
     raise BadManifest(f"{place}: unknown kind of node")
+
+
+def same_form(left: object, right: object) -> bool:
+    """Are two trees of arguments equal but for the numbers in their tensors?"""
+    if isinstance(right, torch.Tensor):
+        alike = isinstance(left, torch.Tensor)
+        return alike and (left.shape, left.dtype) == (right.shape, right.dtype)  # type: ignore[attr-defined]
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(same_form, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(same_form(left[key], right[key]) for key in right)
+    collections = torch.Tensor | list | tuple | dict
+    return not isinstance(left, collections) and not isinstance(right, collections)
 
 
 def same_bits(left: object, right: object) -> bool:

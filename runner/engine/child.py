@@ -27,16 +27,20 @@ from benchmark import suite
 from runner.engine import protocol
 from runner.engine.answers import same_bits
 from runner.engine.export import Exporter, TooMuch, storage_pointers, tensors_of
+from runner.engine.listening import listen, watch_blinding
 from runner.engine.observer import Observer, watch_compile, watch_launches, watch_threads
-from runner.engine.shim import LooksLikeCuda, pretend_cuda
+from runner.engine.shim import LooksLikeCuda, pretend_cuda, watch_capsules
+from runner.engine.witness import watch_printing
 
 MODULE = "candidate"
 OURS = ("runner", "benchmark")
 MAX_MESSAGE = 4000  # characters of an exception that the author reads
+MAX_TOLD = 100  # words a request
 MAX_ELEMENT_SEED = 1 << 62
 
 _no_grad, _manual_seed = torch.no_grad, torch.manual_seed
 _format_exception = traceback.format_exception
+_numel = torch._C.TensorBase.numel
 _now = time.perf_counter
 _collect = gc.collect
 
@@ -50,13 +54,14 @@ class Process:
         self.sock = sock
         self.device = device
         self.on_gpu = device.startswith("cuda")
-        self.observer = Observer()
+        self.observer = Observer(self.tell)
         self.exporter = Exporter(mmap.mmap(answers, size), size)
         self.entry: Callable[..., Any] | None = None
         self.arguments: Any = None
         self.outputs: list[Any] = []
         self.held: list[Any] = []
         self._hidden: dict[str, types.ModuleType] = {}
+        self._told: set[tuple[str, str]] = set()
         self._synchronize: Callable[[], None] = (
             torch.cuda.synchronize if self.on_gpu else lambda: None
         )
@@ -71,12 +76,23 @@ class Process:
         watch_launches(self.observer)
         watch_compile(self.observer)
         watch_threads(self.observer)
+        watch_blinding(self.tell)
+        watch_printing()
+        sys.modules["__main__"] = types.ModuleType("__main__")  # it was the nursery's
         if self.on_gpu:
             from runner.engine.bench import CandidateBench
 
             self._operations |= CandidateBench(self).operations()
         else:
             pretend_cuda(self.observer.event)
+            watch_capsules(self.observer)
+        listen(self.tell)
+
+    def tell(self, word: str, about: str) -> None:
+        """Say something at once: what is sent can't be taken back by what runs next."""
+        if len(self._told) < MAX_TOLD and (word, about) not in self._told:
+            self._told.add((word, about))
+            protocol.send(self.sock, {protocol.TOLD: word, "about": about[:200]})
 
     def serve(self) -> None:
         """Answer until the other end closes. Ends the process."""
@@ -90,6 +106,7 @@ class Process:
 
     def _answer(self, message: dict) -> dict:
         operation = self._operations[message["op"]]
+        self._told.clear()
         try:
             return operation(message)
         except Failed as failure:
@@ -290,5 +307,5 @@ def same_place(old: Any, new: Any) -> Any:
 def largest_of(arguments: Any, outputs: list[Any]) -> int:
     """Numbers in the largest tensor of a call."""
     return max(
-        (t.numel() for t in tensors_of([arguments.args, arguments.kwargs, outputs])), default=0
+        (_numel(t) for t in tensors_of([arguments.args, arguments.kwargs, outputs])), default=0
     )

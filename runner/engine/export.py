@@ -34,6 +34,7 @@ _uint8, _strided = torch.uint8, torch.strided
 _DisableTorchFunction = torch._C.DisableTorchFunction
 _disable_modes = _python_dispatch._disable_current_modes
 _type, _str, _int, _len, _isinstance = type, str, int, len, isinstance
+_walk_tuple, _walk_list = tuple.__iter__, list.__iter__
 _vars = object.__getattribute__
 
 
@@ -68,20 +69,30 @@ class Exporter:
             raise TooMuch("the answer has too many parts")
         kind = _type(value)
         if kind is _Tensor:
-            return self._tensor(value, inputs)
+            return self._readable(value, inputs)
         if _isinstance(value, _Tensor):
             return {"t": "other", "class": _class_name(kind), "why": "a subclass of torch.Tensor"}
-        if kind is tuple or kind is list or _isinstance(value, tuple):
-            items = [self._node(item, inputs, depth + 1) for item in value]
+        if kind is list or _isinstance(value, tuple):
+            walk = _walk_list if kind is list else _walk_tuple  # whatever its class says of walking
+            items = [self._node(item, inputs, depth + 1) for item in walk(value)]
             return {"t": "list" if kind is list else "tuple", "items": items}
         if kind is dict:
             return self._dict(value, inputs, depth)
         return _scalar(value, kind)
 
     def _dict(self, value: dict, inputs: tuple[int, ...], depth: int) -> dict:
-        keys = [_str(key)[:MAX_TEXT] for key in value]
+        keys = [_key(key) for key in value]
         items = [self._node(item, inputs, depth + 1) for item in value.values()]
         return {"t": "dict", "keys": keys, "items": items}
+
+    def _readable(self, tensor: Any, inputs: tuple[int, ...]) -> dict:
+        try:
+            return self._tensor(tensor, inputs)
+        except TooMuch:
+            raise
+        except Exception as error:  # noqa: BLE001 - nested, quantized, batched: torch knows more
+            why = f"a tensor whose numbers can't be read: {_str(error)[:MAX_TEXT]}"
+            return {"t": "other", "class": "Tensor", "why": why}
 
     def _tensor(self, tensor: Any, inputs: tuple[int, ...]) -> dict:
         attributes = _vars(tensor, "__dict__")
@@ -113,6 +124,10 @@ class Exporter:
             flat = _view(_reshape(plain, (-1,)), _uint8)
             _copy_(_frombuffer(self._file, dtype=_uint8, count=size, offset=start), flat)
         return start, size
+
+
+def _key(key: Any) -> str:
+    return key[:MAX_TEXT] if _type(key) is str else f"<{_class_name(_type(key))}>"
 
 
 def _scalar(value: Any, kind: type) -> dict:
@@ -152,7 +167,8 @@ def tensors_of(tree: Any) -> list[Any]:
     if _isinstance(tree, _Tensor):
         return [tree]
     if _isinstance(tree, list | tuple):
-        return [found for item in tree for found in tensors_of(item)]
+        walk = _walk_list if _isinstance(tree, list) else _walk_tuple
+        return [found for item in walk(tree) for found in tensors_of(item)]
     if _isinstance(tree, dict):
-        return [found for item in tree.values() for found in tensors_of(item)]
+        return [found for item in dict.values(tree) for found in tensors_of(item)]
     return []

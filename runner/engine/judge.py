@@ -174,6 +174,7 @@ class Judge:
             report.verdict, report.detail = verdict.verdict, str(verdict)
         except Unloadable as error:
             report.verdict, report.detail = error.verdict, str(error)
+        report.suspect |= trial.flagged and report.verdict == words.PASSED
         report.seconds["total"] = time.monotonic() - started
         report.environment = {**self.environment, **report.environment}
         return report

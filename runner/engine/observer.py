@@ -6,6 +6,7 @@ by a dispatch mode. The same wrappers switch the candidate's kernels off for the
 answer depends on them.
 """
 
+import _thread
 import contextlib
 import math
 import sysconfig
@@ -17,7 +18,8 @@ import torch
 import triton
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from runner.engine.operators import base_name
+from runner.engine.operators import HEAVY_KIND, base_name, kind_of
+from runner.engine.witness import Witness, known_operators
 
 MAX_OPERATORS = 200
 UNINITIALIZED = frozenset(
@@ -26,6 +28,7 @@ UNINITIALIZED = frozenset(
 INEXACT_DTYPES = frozenset(
     {torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2}
 )  # in the interpreter
+Tell = Callable[[str, str], None]
 INTEGER_POISON = 113  # fits int8; out of most small ranges as an index, conspicuous as a value
 
 _Tensor = torch.Tensor
@@ -36,9 +39,19 @@ _is_floating_point, _is_complex = (
     torch._C.TensorBase.is_complex,
 )
 _dtype = torch._C.TensorBase.dtype.__get__  # type: ignore[attr-defined]
+_device = torch._C.TensorBase.device.__get__
+_redispatch = torch._ops.OpOverload.redispatch
+_BACKENDS = {
+    name: torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name.upper()))
+    for name in ("cpu", "cuda")
+}
 _libraries = tuple(
     {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")}
 )
+
+
+def say_nothing(_word: str, _about: str) -> None:
+    """For an observer that nobody listens to."""
 
 
 class Record:
@@ -70,26 +83,59 @@ class Record:
 class Observer(TorchDispatchMode):
     """Records every operator of the calls inside, and fills fresh uninitialised memory with NaN."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Tell = say_nothing) -> None:
         super().__init__()
         self.record = Record()
         self.suppressed = False
         self.functions: dict[int, Any] = {}  # the candidate's launched functions, by id
+        self.tell = tell
+        self.witness = Witness()
+        self._told: set[str] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
+        return self.dispatch(self, func, args, kwargs or {})
+
+    def dispatch(self, mode: TorchDispatchMode, func: Any, args: Any, kwargs: dict) -> Any:
+        """Call an operator that `mode` caught, and note it."""
         name = func.name()
+        if name not in known_operators():
+            return self._look_inside(mode, func, args, kwargs)
+        if kind_of(name) == HEAVY_KIND and name not in self._told:
+            self._told.add(name)
+            self.tell("operator", name)
+        with self.witness.seen():
+            result = func(*args, **kwargs)
         self._note(name, args, kwargs, result)
         if base_name(name) in UNINITIALIZED and type(result) is _Tensor:
             poison(result)
         return result
 
+    @staticmethod
+    def _look_inside(mode: TorchDispatchMode, func: Any, args: Any, kwargs: dict) -> Any:
+        """An operator of the candidate's own is what it calls: run it under the mode again, below
+        the place where the mode caught it.
+        """
+        kinds = {_device(tensor).type for tensor in _flat_tensors((args, kwargs))}
+        backend = _BACKENDS["cuda" if "cuda" in kinds else "cpu"]
+        with mode:
+            return _redispatch(func, backend, *args, **kwargs)
+
     def _note(self, name: str, args: Any, kwargs: Any, result: Any) -> None:
-        sizes = [(_numel(t), _element_size(t)) for t in _flat_tensors((args, kwargs or {}, result))]
+        given, made = _flat_tensors((args, kwargs)), _flat_tensors(result)
+        sizes = [(_numel(t), _element_size(t)) for t in (*given, *made)]
         entry = self.record.operators.setdefault(name, [0, 0, 0])
         entry[0] += 1
         entry[1] = max([entry[1], *(count for count, _ in sizes)])
         entry[2] += sum(count * width for count, width in sizes)
+        if "copy" in name:
+            self._note_host(given, made)
+
+    def _note_host(self, given: list[Any], made: list[Any]) -> None:
+        """Numbers that leave the board; without a board the shim counts them."""
+        kinds = {_device(tensor).type for tensor in given}
+        if "cuda" in kinds and any(_device(tensor).type == "cpu" for tensor in made):
+            moved = max(_numel(tensor) for tensor in made)
+            self.record.host_numbers = max(self.record.host_numbers, moved)
 
     def event(self, name: str) -> None:
         """What a call did beside operators and launches, such as calling torch.compile."""
@@ -113,11 +159,21 @@ class Observer(TorchDispatchMode):
     def watching(self, suppressed: bool = False) -> Iterator[Record]:
         """Observe what happens inside, in a fresh record; with `suppressed`, kernels don't run."""
         self.record, self.suppressed = Record(), suppressed
+        self._told.clear()
+        self.witness.start()
         try:
             with self:
                 yield self.record
         finally:
             self.suppressed = False
+            self._hear_witness()
+
+    def _hear_witness(self) -> None:
+        found = self.witness.stop()
+        if found is None:
+            self.tell("blind", "the recorder of operators")
+        elif found:
+            self.tell("hidden", ", ".join(found)[:200])
 
 
 def _flat_tensors(value: Any) -> list[Any]:
@@ -202,14 +258,29 @@ def watch_compile(observer: Observer) -> None:
         torch.jit.script = torch.jit.trace = refuse
 
 
+class Thread(TorchDispatchMode):
+    """Modes belong to a thread: the observer's eye in one of the candidate's, at whatever call."""
+
+    def __init__(self, observer: Observer) -> None:
+        super().__init__()
+        self._observer = observer
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._observer.dispatch(self, func, args, kwargs or {})
+
+
 def watch_threads(observer: Observer) -> None:
-    """Dispatch modes belong to a thread: give the candidate's threads ours too."""
-    original = threading.Thread.run
+    """Whoever starts a thread, and by whatever class, starts it under the observer's eye."""
+    original = _thread.start_new_thread
 
-    def run(self: threading.Thread) -> None:
+    def start(function: Any, args: tuple, kwargs: Any = None) -> int:
+        def run(*args: Any, **kwargs: Any) -> None:
+            with Thread(observer):
+                function(*args, **kwargs)
+
         observer.event("thread")
-        with Observer() as mode:
-            mode.record = observer.record
-            original(self)
+        return original(run, args, kwargs or {})
 
-    threading.Thread.run = run  # type: ignore[method-assign]
+    for name in ("start_new_thread", "start_new"):
+        setattr(_thread, name, start)
+    threading._start_new_thread = start  # type: ignore[attr-defined]

@@ -70,6 +70,9 @@ HEAVY_PREFIXES = (
     "_upsample_",
     "_efficient_",
 )
+HEAVY_NAMESPACES = frozenset(
+    {"quantized", "mkldnn", "onednn", "_quantized", "fbgemm", "prepacked", "xnnpack", "sparse"}
+)
 HEAVY_PARTS = ("flash_attention", "efficient_attention")
 
 FREE_KIND, COMPUTE_KIND, HEAVY_KIND = "free", "compute", "heavy"
@@ -85,6 +88,7 @@ def kind_of(operator: str) -> str:
     base = base_name(operator)
     heavy = (
         base in HEAVY
+        or operator.partition("::")[0] in HEAVY_NAMESPACES
         or base.startswith(HEAVY_PREFIXES)
         or any(part in base for part in HEAVY_PARTS)
     )

@@ -9,6 +9,7 @@ import array
 import contextlib
 import json
 import os
+import re
 import select
 import socket
 import struct
@@ -25,6 +26,11 @@ NEXT, FAILED = (
     b"n",
     b"e",
 )  # what the timed side asks: the next seed, please; or a message about a failure follows
+TOLD = "told"  # messages with this key come unasked, before an answer: see `listening`
+MAX_TOLD = 1000
+MAX_DEPTH = 64
+MAX_NUMBER = 1 << 63
+UNSHOWABLE = re.compile("[\0\ud800-\udfff]")
 _to_text = json.JSONEncoder(
     allow_nan=False, separators=(",", ":")
 ).encode  # before anybody can patch json.dumps
@@ -57,6 +63,30 @@ def decode(body: bytes) -> dict:
     if not isinstance(message, dict):
         raise Malformed("not a JSON object")
     return message
+
+
+def check_plain(message: dict) -> None:
+    """Raise Malformed unless a stranger's message can be sent on, stored and shown: not deeper than
+    `MAX_DEPTH`, finite numbers of 64 bits, text without NUL and lone surrogates.
+    """
+    waiting: list[tuple[object, int]] = [(message, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise Malformed(f"nested deeper than {MAX_DEPTH}")
+        if isinstance(value, dict):
+            waiting.extend((part, depth + 1) for pair in value.items() for part in pair)
+        elif isinstance(value, list):
+            waiting.extend((part, depth + 1) for part in value)
+        else:
+            _check_leaf(value)
+
+
+def _check_leaf(value: object) -> None:
+    if isinstance(value, str) and UNSHOWABLE.search(value):
+        raise Malformed("text with NUL or lone surrogates")
+    if isinstance(value, int | float) and not abs(value) < MAX_NUMBER:
+        raise Malformed("a number beyond 64 bits")
 
 
 def _refuse_constant(name: str) -> float:
@@ -118,11 +148,20 @@ class Channel:
     """The supervisor's end: requests with a deadline, and beside them the other side's bounded log.
 
     `log` is the read end of a pipe that holds the process's stdout and stderr; only its last
-    `log_limit` bytes are kept.
+    `log_limit` bytes are kept. A `stranger`'s messages are checked, and come only when asked for,
+    except for what it tells: that is kept in `told`.
     """
 
-    def __init__(self, sock: socket.socket, log: int | None = None, log_limit: int = 8192) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        log: int | None = None,
+        log_limit: int = 8192,
+        stranger: bool = False,
+    ) -> None:
         self.sock = sock
+        self.told: list[tuple[str, str]] = []
+        self._stranger = stranger
         self._log = log
         self._log_limit = log_limit
         self._tail = b""
@@ -145,30 +184,70 @@ class Channel:
 
     def post(self, message: dict, descriptors: Sequence[int] = ()) -> None:
         """Send a message; requests are far smaller than a socket's buffer, so this never blocks for
-        long.
+        long. Malformed when a stranger has spoken before it is asked.
         """
+        if self._stranger:
+            self._refuse_early()
         self.sock.setblocking(True)
         try:
             send(self.sock, message, descriptors)
         finally:
             self.sock.setblocking(False)
 
+    def _refuse_early(self) -> None:
+        """What lies in the channel before a request can't be its answer."""
+        self._read_socket()
+        while (message := self._next_message(MAX_MESSAGE)) is not None:
+            if not self._is_told(message):
+                raise Malformed("an answer that nobody asked for")
+        if self._buffer[:1] == NEXT:
+            raise Malformed("an answer that nobody asked for")
+
     def wait(self, deadline: float, limit: int = MAX_MESSAGE) -> dict:
         """The next message, by time.monotonic() `deadline`; raises Overdue, Closed or Malformed."""
         while True:
-            body = self._complete_message(limit)
-            if body is not None:
-                return decode(body)
-            self._fill(deadline)
+            message = self._next_message(limit)
+            if message is None:
+                self._fill(deadline)
+            elif not (self._stranger and self._is_told(message)):
+                return message
 
     def next_byte(self, deadline: float) -> bytes:
         """Timed blocks: the one byte with which the other side asks for a seed, or says that it
         failed.
         """
-        while not self._buffer:
+        while True:
+            if not self._buffer:
+                self._fill(deadline)
+            elif self._stranger and self._buffer[0] == 0:  # a message's length: something is told
+                self._hear(deadline)
+            else:
+                byte, self._buffer = self._buffer[:1], self._buffer[1:]
+                return byte
+
+    def _hear(self, deadline: float) -> None:
+        message = self._next_message(MAX_MESSAGE)
+        if message is None:
             self._fill(deadline)
-        byte, self._buffer = self._buffer[:1], self._buffer[1:]
-        return byte
+        elif not self._is_told(message):
+            raise Malformed("an answer in the middle of a block")
+
+    def _is_told(self, message: dict) -> bool:
+        """Keep what a message tells; False when it tells nothing."""
+        if TOLD not in message:
+            return False
+        if len(self.told) < MAX_TOLD:
+            self.told.append((str(message[TOLD])[:200], str(message.get("about"))[:200]))
+        return True
+
+    def _next_message(self, limit: int) -> dict | None:
+        body = self._complete_message(limit)
+        if body is None:
+            return None
+        message = decode(body)
+        if self._stranger:
+            check_plain(message)
+        return message
 
     def send_bytes(self, data: bytes) -> None:
         """The few raw bytes that answer it."""

@@ -30,6 +30,7 @@ from runner.engine.answers import (
     Reader,
     WrongType,
     same_bits,
+    same_form,
 )
 
 MAX_REQUEST = 8 << 20
@@ -137,12 +138,12 @@ class Referee:
     def _compare(self, task: Any, case: Any, arguments: Any, outputs: list, after: Any) -> dict:
         mutated = None
         if task.may_mutate(case):
-            if not isinstance(after, list) or len(after) != 2 or not _same_form(after, arguments):
+            if not same_form(after, [arguments.args, arguments.kwargs]):
                 return {
                     "verdict": INPUT_MUTATED,
                     "detail": "the arguments have another form after the call",
                 }
-            mutated = type(arguments)(after[0], after[1])
+            mutated = type(arguments)(*after)
         elif after is not None and not same_bits(after, [arguments.args, arguments.kwargs]):
             return {"verdict": INPUT_MUTATED, "detail": changed_argument(after, arguments)}
         comparison = task.compare(case, arguments, outputs, mutated)
@@ -181,10 +182,6 @@ class Listing(TorchDispatchMode):
 
 def _place(index: int, draws: int) -> str:
     return "output" if draws == 1 else f"output of draw {index}"
-
-
-def _same_form(after: list, arguments: Any) -> bool:
-    return len(after[0]) == len(arguments.args) and list(after[1]) == list(arguments.kwargs)
 
 
 def changed_argument(after: Any, arguments: Any) -> str:

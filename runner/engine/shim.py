@@ -31,7 +31,9 @@ ANSWERS: dict[Any, Any] = {
     _getter("is_cpu"): False,
     _Base.get_device: 0,
 }
-TO_HOST = frozenset({_Base.cpu, _Base.numpy, _Base.tolist, torch.Tensor.__array__})
+TO_HOST = frozenset(
+    {_Base.cpu, _Base.numpy, _Base.tolist, torch.Tensor.__array__, torch.Tensor.__dlpack__}
+)
 
 
 class LooksLikeCuda(TorchFunctionMode):
@@ -57,8 +59,25 @@ class LooksLikeCuda(TorchFunctionMode):
         )
 
     def _note_host(self, args: Any) -> None:
-        record = self._observer.record
-        record.host_numbers = max(record.host_numbers, _numel(args[0]))
+        note_host(self._observer, args[0])
+
+
+def note_host(observer: Observer, tensor: Any) -> None:
+    """Note that a tensor's numbers were handed to whatever computes on the host."""
+    observer.record.host_numbers = max(observer.record.host_numbers, _numel(tensor))
+
+
+def watch_capsules(observer: Observer) -> None:
+    """DLPack's capsules go past torch's functions: note them, they are a way to the host."""
+    original = torch._C._to_dlpack
+
+    def to_dlpack(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        note_host(observer, tensor)
+        return original(tensor, *args, **kwargs)
+
+    for owner, name in ((torch._C, "_to_dlpack"), (torch.utils.dlpack, "to_dlpack")):
+        setattr(owner, name, to_dlpack)
+    setattr(torch, "to_dlpack", to_dlpack)  # noqa: B010 - its type is another
 
 
 def to_cpu(value: Any) -> Any:

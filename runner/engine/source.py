@@ -170,7 +170,6 @@ SUSPECT_NAMES = {
             "_getframe",
             "currentframe",
             "getouterframes",
-            "stack",
             "f_back",
             "get_objects",
             "get_referrers",

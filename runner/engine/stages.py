@@ -41,11 +41,13 @@ def first_case(trial: Trial) -> dict:
 
 def check(trial: Trial) -> None:
     """Every case that this device can judge, on fresh secret seeds. The first failure is the
-    verdict; the rest is shown.
+    verdict; the other small cases are shown, the large ones are not run any more.
     """
     cases = trial.contract.judgeable("small") + trial.contract.judgeable("timed")
     failure: Verdict | None = None
     for index, case in enumerate(cases):
+        if failure and case["kind"] == "timed":
+            break
         trial.progress("check", index, len(cases))
         try:
             check_case(trial, case, thorough=index % EVERY == 0)
@@ -95,10 +97,12 @@ def prove(trial: Trial) -> None:
     """The answers came from the candidate's own kernels: by what was observed, and by switching
     them off.
     """
+    trial.require_open_eyes()
     reason = proof.forbidden(trial.observed, trial.contract.delegates, _reference_operators(trial))
     if reason:
         raise Verdict(words.FORBIDDEN, reason)
     suppress(trial)
+    trial.require_open_eyes()
     beside = proof.torch_arithmetic(trial.observed)
     if beside:
         trial.report.add("torch-arithmetic", beside, "proof")
@@ -178,6 +182,7 @@ def _note_delegation(trial: Trial) -> None:
 def time(trial: Trial) -> None:
     """Only on a board: paired times against PyTorch. See `timing`."""
     timing.measure(trial)
+    trial.require_open_eyes()
 
 
 STAGES: dict[str, Callable[[Trial], None]] = {

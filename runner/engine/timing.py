@@ -175,6 +175,7 @@ def candidate_block(
         found = exchange(trial.session.channel, message, trial.new_seed, keep, trial.deadline)
     except protocol.Closed:
         raise Ended(trial.session.end(grace=1.0)) from None
+    trial.hear()
     if found.reply.get("ok") is not True:
         raise trial.failure(found.reply)
     return found
@@ -277,8 +278,8 @@ def wall_ms(trial: Trial, case: dict, calls: int) -> float:
         "case": case["case"],
         "seed": trial.new_seed(),
     }
-    channel.post({**message, "calls": calls})
     try:
+        channel.post({**message, "calls": calls})
         if channel.next_byte(trial.deadline) != NEXT:
             raise protocol.Malformed("calls in a row were not begun")
         started = time.perf_counter()

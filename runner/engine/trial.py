@@ -13,6 +13,7 @@ from typing import Any
 from benchmark import vocabulary as words
 from runner.engine import protocol
 from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
+from runner.engine.operators import is_delegated
 from runner.engine.physics import Board
 from runner.engine.proof import Observed, read_observed
 from runner.engine.report import CaseResult, Report
@@ -26,6 +27,22 @@ NEEDS_GPU = re.compile(
     re.IGNORECASE,
 )
 INEXACT = "inexact-dtype"  # the observer's word for a launch on bfloat16 or fp8 tensors
+
+EVASIONS = {  # what is told -> what it means: forbidden
+    "blind": "it switches off what the judge sees with",
+    "hidden": "operators of PyTorch were called behind the judge's back",
+}
+FLAGS = {  # what is told -> what it means: nothing wrong in itself, but no kernel needs it
+    "frames": "looks at stack frames",
+    "memory": "looks through all objects or into /proc",
+    "processes": "starts processes",
+    "native-code": "calls native code",
+    "tracing": "traces what runs",
+    "code-objects": "exchanges code",
+    "signals": "sends signals",
+    "other-library": "imports another library that computes",
+    "sockets": "opens sockets",
+}
 
 
 class Verdict(Exception):  # noqa: N818 - the way in which a judgement ends
@@ -94,6 +111,9 @@ class Trial:
     session: Session | None = None
     observed: list[Observed] = field(default_factory=list)
     joined: set[str] = field(default_factory=set)  # cases whose call uses streams of its own
+    heavy: set[str] = field(default_factory=set)  # library operators that were told at once
+    evasion: str = ""  # how work was hidden from the judge, if it was
+    flagged: bool = False
     deadline: float = 0.0
     current: str = "load"
     seeds: random.Random = field(default_factory=random.SystemRandom)
@@ -147,9 +167,30 @@ class Trial:
         """
         assert self.session is not None
         reply = self.session.ask(message, self.deadline)
+        self.hear()
         if reply.get("ok") is True:
             return reply
         raise self.failure(reply)
+
+    def hear(self) -> None:
+        """Take note of what the candidate's process told at once, before it could think better."""
+        assert self.session is not None
+        for word, about in self.session.take_told():
+            if word in EVASIONS and (word == "blind" or self.current != "load"):
+                self.evasion = self.evasion or f"{EVASIONS[word]}: {about}"
+            elif word == "operator" and self.current != "load":
+                self.heavy.add(about)
+            elif word in FLAGS:
+                self.flagged = True
+                self.report.add(f"asks-{word}", f"its code {FLAGS[word]} ({about})", self.current)
+
+    def require_open_eyes(self) -> None:
+        """Raise the verdict `forbidden` for work that was to be hidden from the judge."""
+        if self.evasion:
+            raise Verdict(words.FORBIDDEN, self.evasion)
+        for name in sorted(self.heavy):
+            if not is_delegated(name, self.contract.delegates):
+                raise Verdict(words.FORBIDDEN, f"the library operator {name} was called")
 
     def challenge(
         self, case: dict, reuse: bool = False, suppress: bool = False, note: bool = True

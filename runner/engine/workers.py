@@ -187,7 +187,7 @@ class Session:
             theirs.close()
             os.close(log_end)
         self.pid, self.walls = reply["pid"], reply["walls"]
-        self.channel = Channel(ours, log, options.limits.log)
+        self.channel = Channel(ours, log, options.limits.log, stranger=True)
 
     def start(self, seconds: float = 60.0) -> None:
         """Wait until the walls are up; JudgeFailure when they don't go up."""
@@ -206,6 +206,11 @@ class Session:
             return self.channel.ask(message, max(0.0, deadline - time.monotonic()))
         except protocol.Closed:
             raise Ended(self.end(grace=GRACE)) from None
+
+    def take_told(self) -> list[tuple[str, str]]:
+        """What it told since the last look: words of `listening`, and what exactly."""
+        told, self.channel.told = self.channel.told, []
+        return told
 
     def end(self, grace: float = 0.0) -> dict:
         """Kill whatever is left of it after `grace` seconds; how it ended."""

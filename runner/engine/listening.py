@@ -1,0 +1,219 @@
+"""In the candidate's process: what its code asks of the interpreter and of torch that no kernel
+needs, told to the supervisor before it happens.
+
+Python's audit hooks can't be taken away again. A word is told once and can't be taken back: it has
+left the process when the code that it is about goes on. What can be read this way is a tripwire, no
+wall: the walls are around the process.
+"""
+
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from runner.engine.witness import known_operators
+
+Tell = Callable[[str, str], None]  # a word of `words`, and what exactly
+
+FRAMES, MEMORY, PROCESSES, NATIVE, TRACING, CODE, SIGNALS, LIBRARY, SOCKETS = (
+    "frames",
+    "memory",
+    "processes",
+    "native-code",
+    "tracing",
+    "code-objects",
+    "signals",
+    "other-library",
+    "sockets",
+)
+BLIND = "blind"  # the judge's own eyes were to be closed
+
+EVENTS = {
+    "sys._getframe": FRAMES,
+    "sys._current_frames": FRAMES,
+    "gc.get_objects": MEMORY,
+    "gc.get_referrers": MEMORY,
+    "gc.get_referents": MEMORY,
+    "os.fork": PROCESSES,
+    "os.forkpty": PROCESSES,
+    "os.exec": PROCESSES,
+    "os.posix_spawn": PROCESSES,
+    "os.system": PROCESSES,
+    "subprocess.Popen": PROCESSES,
+    "pty.spawn": PROCESSES,
+    "ctypes.dlopen": NATIVE,
+    "ctypes.dlsym": NATIVE,
+    "ctypes.dlsym/handle": NATIVE,
+    "ctypes.call_function": NATIVE,
+    "ctypes.cdata": NATIVE,
+    "ctypes.cdata/buffer": NATIVE,
+    "ctypes.string_at": NATIVE,
+    "sys.settrace": TRACING,
+    "sys.setprofile": TRACING,
+    "sys.monitoring.register_callback": TRACING,
+    "code.__new__": CODE,
+    "object.__setattr__": CODE,
+    "os.kill": SIGNALS,
+    "os.killpg": SIGNALS,
+    "signal.pthread_kill": SIGNALS,
+    "socket.__new__": SOCKETS,
+}
+FRAME_NAMES = frozenset({"tb_frame", "gi_frame", "cr_frame", "ag_frame"})
+LIBRARIES = frozenset(
+    {
+        "cupy",
+        "numba",
+        "jax",
+        "tensorflow",
+        "cffi",
+        "pycuda",
+        "nvmath",
+        "cutlass",
+        "scipy",
+        "onnxruntime",
+    }
+)
+FRAME_WALKERS = frozenset({"walk_tb", "walk_stack"})
+
+# Each of these takes work out of a mode's sight.
+BLINDERS = (
+    (torch._C, "_DisableTorchDispatch"),
+    (torch._C, "_ExcludeDispatchKeyGuard"),
+    (torch._C, "ExcludeDispatchKeyGuard"),
+    (torch._C, "_SetExcludeDispatchKeyGuard"),
+    (torch._C, "_ForceDispatchKeyGuard"),
+    (torch._C, "_pop_torch_dispatch_stack"),
+    (torch._C, "_unset_dispatch_mode"),
+    (torch._C, "_set_dispatch_mode"),
+    (torch._C, "_dispatch_tls_set_dispatch_key_excluded"),
+    (torch._C, "_dispatch_tls_set_dispatch_key_included"),
+    (torch._C, "DisableTorchFunction"),
+    (torch._C, "_pop_torch_function_stack"),
+    (torch._C._autograd, "_disable_profiler_legacy"),
+    (torch._C._autograd, "_enable_profiler_legacy"),
+    (torch.utils._python_dispatch, "_disable_current_modes"),
+    (torch.utils._python_dispatch, "_pop_mode"),
+    (torch.utils._python_dispatch, "_pop_mode_temporarily"),
+    (torch._ops.OpOverload, "redispatch"),
+    (torch._C._DispatchOperatorHandle, "redispatch_boxed"),
+)
+
+_ours = str(Path(__file__).resolve().parents[2]) + "/"
+_standard = (sysconfig.get_path("stdlib") + "/", "<frozen")
+_installed = (sysconfig.get_path("purelib") + "/", sysconfig.get_path("platlib") + "/")
+_getframe = sys._getframe
+
+
+def is_standard(name: str) -> bool:
+    """Is a file Python's own? Installed libraries may lie below it."""
+    return name.startswith(_standard) and not name.startswith(_installed)
+
+
+def is_candidates(frame: FrameType | None) -> bool:
+    """Is this the candidate's code, and not ours, Python's or an installed library's?"""
+    if frame is None:
+        return False
+    return not frame.f_code.co_filename.startswith((*_installed, *_standard, _ours))
+
+
+def first_outside(frame: FrameType | None, inside: Callable[[str], bool]) -> FrameType | None:
+    """This frame or the next of those that called it whose file is not `inside`."""
+    while frame is not None and inside(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def defines_operators(name: str) -> bool:
+    """Is a file torch's way of defining operators?"""
+    return "/torch/library.py" in name or "/torch/_library/" in name
+
+
+def asks_for_frames(frame: FrameType) -> bool:
+    """Does the candidate itself want a frame, or have a library hand it one? Tracebacks that are
+    printed, and logging, are no such thing.
+    """
+    if is_candidates(frame):
+        return True
+    code = frame.f_code
+    hands_over = code.co_filename.endswith("/inspect.py") or code.co_name in FRAME_WALKERS
+    return hands_over and is_candidates(frame.f_back)
+
+
+def word_for(event: str, arguments: tuple) -> str | None:
+    """The word for an audit event, or None for one that nobody minds."""
+    if event == "object.__getattr__":
+        return FRAMES if arguments[1] in FRAME_NAMES else None
+    if event == "object.__setattr__":
+        return CODE if arguments[1] == "__code__" else None
+    if event == "import":
+        return LIBRARY if str(arguments[0]).partition(".")[0] in LIBRARIES else None
+    if event == "compile":
+        return CODE if str(arguments[1]).startswith((*_installed, *_standard, _ours)) else None
+    if event == "open":
+        return MEMORY if str(arguments[0]).startswith("/proc/") else None
+    return EVENTS.get(event)
+
+
+def listen(tell: Tell) -> None:
+    """Tell from now on, for good, what the candidate's code asks of the interpreter."""
+    busy: list[bool] = []
+
+    def hook(event: str, arguments: tuple) -> None:
+        word = word_for(event, arguments)
+        if word is None or busy:
+            return
+        busy.append(True)
+        try:
+            if _minds(word, _getframe(1)):
+                tell(word, event)
+        finally:
+            busy.pop()
+
+    sys.addaudithook(hook)
+
+
+def _minds(word: str, frame: FrameType) -> bool:
+    if word == FRAMES:
+        return asks_for_frames(frame)
+    return is_candidates(first_outside(frame, is_standard))
+
+
+def watch_blinding(tell: Tell) -> None:
+    """Tell when the candidate's own code calls what switches our modes off."""
+    for owner, name in BLINDERS:
+        if hasattr(owner, name):
+            setattr(owner, name, _told(getattr(owner, name), name, tell))
+    _watch_overrides(tell)
+
+
+def _told(original: Any, name: str, tell: Tell) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if is_candidates(_quiet_frame()):
+            tell(BLIND, name)
+        return original(*args, **kwargs)
+
+    return call
+
+
+def _quiet_frame() -> FrameType | None:
+    """The frame that called our caller's caller; without an audit event of its own being minded,
+    since the frame that asks is ours.
+    """
+    return _getframe(2)
+
+
+def _watch_overrides(tell: Tell) -> None:
+    """An operator that existed before the candidate must keep its meaning."""
+    original = torch._C._dispatch_library
+    taken = {name.partition("::")[0] for name in known_operators()}
+
+    def dispatch_library(kind: Any, namespace: str, *rest: Any) -> Any:
+        if namespace in taken and is_candidates(first_outside(_getframe(1), defines_operators)):
+            tell(BLIND, f"torch.library.Library({namespace!r})")
+        return original(kind, namespace, *rest)
+
+    torch._C._dispatch_library = dispatch_library  # type: ignore[assignment]
