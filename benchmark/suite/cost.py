@@ -71,6 +71,13 @@ def total(*models: Model) -> Total:
     return Total(models)
 
 
+def distinct(high: int, drawn: int) -> float:
+    """How many of `high` places `drawn` independent uniform indices are expected to name: only
+    those must be read.
+    """
+    return float(high) if high == 1 else -high * math.expm1(drawn * math.log1p(-1 / high))
+
+
 @dataclass(frozen=True)
 class Traffic:
     """Bytes of all tensors in (but `out=`, which is only written) and out, from shapes alone."""

@@ -3,7 +3,7 @@
 import torch
 
 from benchmark.suite.checks import Exact
-from benchmark.suite.cost import per_element, product
+from benchmark.suite.cost import distinct, per_element, product
 from benchmark.suite.inputs import Maker, dtype_named, small, timed, with_options
 from benchmark.suite.registry import category
 from benchmark.suite.spec import Arguments, Case
@@ -65,10 +65,11 @@ def tensor_and_indices(make: Maker) -> Arguments:
 
 
 def selected_bytes(case: Case) -> float:
-    """What is selected is read and written; the indices are read."""
-    share = case.options["count"] / case.shape[case.options["dim"]]
+    """What is selected is read, once, and written; the indices are read."""
+    high, count = case.shape[case.options["dim"]], case.options["count"]
     width = dtype_named(case.dtype).itemsize
-    return 2 * width * share * per_element(1)(case) + 8 * case.options["count"]
+    moved = (distinct(high, count) + count) / high
+    return width * moved * per_element(1)(case) + 8 * count
 
 
 @indexing(

@@ -12,7 +12,7 @@ from benchmark.suite.fusion.common import through, written
 from benchmark.suite.fusion.elementwise import out_of_shape, two_summands
 from benchmark.suite.inputs import Maker, elementwise_cases, one_tensor, small, timed, with_options
 from benchmark.suite.registry import category
-from benchmark.suite.spec import Arguments
+from benchmark.suite.spec import Arguments, Case
 
 fusion = category("Fusion")
 
@@ -242,6 +242,12 @@ def joined_and_divisor(make: Maker) -> Arguments:
     return Arguments((joined, divisor), keywords)
 
 
+def joined_operations(case: Case) -> float:
+    """A quotient for each joined element."""
+    width = sum(case.sizes.get(part, 0) for part in PARTS)
+    return float(width * case.sizes.get("rows", 1) * case.sizes.get("depth", 1))
+
+
 @fusion(
     "fused_hstack_div",
     inputs=joined_and_divisor,
@@ -277,7 +283,7 @@ def joined_and_divisor(make: Maker) -> Arguments:
         ),
     ),
     check=Close(),
-    flops=per_element(2),
+    flops=joined_operations,
     mutates=("out",),
     differences=(
         "quotients that are rounded are of whole numbers or of a divisor that is a power of two: "

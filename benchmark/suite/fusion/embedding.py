@@ -1,14 +1,16 @@
 """Embeddings and what is done to their vectors."""
 
+import math
+
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
 
 from benchmark.suite.checks import Close
-from benchmark.suite.cost import product
+from benchmark.suite.cost import distinct, product
 from benchmark.suite.fusion.common import through
-from benchmark.suite.inputs import Maker, small, timed, with_options
+from benchmark.suite.inputs import Maker, dtype_named, small, timed, with_options
 from benchmark.suite.registry import category
-from benchmark.suite.spec import Arguments
+from benchmark.suite.spec import Arguments, Case
 
 fusion = category("Fusion")
 
@@ -22,6 +24,13 @@ def embedding_arguments(make: Maker) -> Arguments:
     table = make.tensor(rows, width)
     other = make.tensor(*shape, width, family="normal")
     return Arguments((make.indices(rows, *shape), table, other), keywords)
+
+
+def looked_up_bytes(case: Case) -> float:
+    """Read: the vectors that indices name, the indices, the summands. Written: the result."""
+    *shape, rows, size = case.shape
+    count, width = math.prod(shape), dtype_named(case.dtype).itemsize
+    return size * width * (distinct(rows, count) + 2 * count) + 8 * count
 
 
 def renormed(input_indices, weight, max_norm, norm_type):
@@ -76,6 +85,7 @@ def embedding_add_tanh_size(
     ),
     check=Close(magnitude=embedding_add_tanh_size),
     flops=product(12, "n", "a", "b", "width"),
+    bytes=looked_up_bytes,
     mutates=("out", "max_norm"),
     differences=(
         "with `max_norm` the table after the call is part of the answer: the published test did "

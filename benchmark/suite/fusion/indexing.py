@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
 
 from benchmark.suite.checks import Close, Exact
-from benchmark.suite.cost import per_element
+from benchmark.suite.cost import distinct, per_element
 from benchmark.suite.fusion.common import log_softmax_size, through, written
 from benchmark.suite.fusion.reduction import converted
-from benchmark.suite.inputs import Maker, small, timed, with_options
+from benchmark.suite.inputs import Maker, dtype_named, small, timed, with_options
 from benchmark.suite.registry import category
 from benchmark.suite.spec import Arguments, Case
 
@@ -37,6 +37,34 @@ class PerTaken:
     def __call__(self, case: Case) -> float:
         *shape, taken = case.shape
         return self.operations * math.prod(resized(shape, int(str(case.options["dim"])), taken))
+
+
+def gathered_bytes(case: Case) -> float:
+    """Read: the elements that indices name where the mask (true in 0.3) leaves them, indices and
+    mask. Written: the result.
+    """
+    *shape, taken = case.shape
+    dim, width = int(str(case.options["dim"])), dtype_named(case.dtype).itemsize
+    result = math.prod(resized(shape, dim, taken))
+    read = 0.7 * distinct(shape[dim], taken) / taken
+    return result * (width * (read + 1) + 8 + 1)
+
+
+def compared_bytes(case: Case) -> float:
+    """Read: the slices that indices name, the indices, and what is compared with (a row at least).
+    Written: a bool each.
+    """
+    *shape, taken = case.shape
+    dim, width = int(str(case.options["dim"])), dtype_named(case.dtype).itemsize
+    result = math.prod(resized(shape, dim, taken))
+    compared = 0 if "other" in case.options else result
+    return width * (result * distinct(shape[dim], taken) / taken + compared) + result + 8 * taken
+
+
+def masked_bytes(case: Case) -> float:
+    """Values and mask are read, the share that is true is written."""
+    width, share = dtype_named(case.dtype).itemsize, float(str(case.options.get("share", 0.5)))
+    return per_element(width * (1 + share) + 1)(case)
 
 
 def gather_arguments(make: Maker) -> Arguments:
@@ -79,6 +107,7 @@ def gather_arguments(make: Maker) -> Arguments:
     ),
     check=Exact(),
     flops=PerTaken(1),
+    bytes=gathered_bytes,
     mutates=("out",),
     differences=("the value is a whole number where the input is of integers",),
 )
@@ -136,6 +165,7 @@ def index_select_arguments(make: Maker) -> Arguments:
     ),
     check=Exact(),
     flops=PerTaken(1),
+    bytes=compared_bytes,
     mutates=("out",),
 )
 def fused_index_select_eq(input, dim, index, other, *, out=None):
@@ -305,12 +335,9 @@ def masked_select_add_gelu_size(input, mask, other, *, alpha=1, approximate="non
         with_options(timed("tanh", "wide", n=(1 << 25) - 39), approximate="tanh", alpha=0.5),
     ),
     check=Close(magnitude=masked_select_add_gelu_size, narrow_intermediates=True),
-    flops=per_element(10),
-    differences=(
-        "`out` stays None: the number of selected elements is not known before the call",
-        "the published cost counts half of the elements; here all count, where only shapes are "
-        "known",
-    ),
+    flops=per_element(1),
+    bytes=masked_bytes,
+    differences=("`out` stays None: the number of selected elements is not known before the call",),
 )
 def fused_masked_select_add_gelu(input, mask, other, *, alpha=1, approximate="none", out=None):
     """GELU(x + alpha * other), exact (`none`) or by its `tanh` approximation, of the elements x
