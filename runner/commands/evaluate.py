@@ -4,15 +4,16 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Self
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -29,7 +30,7 @@ from runner.engine import (
 )
 from runner.intake import Found, Intake, KnownTasks, Refusal, TaskName, read_paths
 
-FAILED, UNUSABLE = 1, 2
+FAILED, UNUSABLE, INTERRUPTED = 1, 2, 130
 ATTEMPTS = 2  # our own failures are tried again once
 errors = Console(stderr=True)
 
@@ -94,7 +95,13 @@ def _devices(_context: click.Context, _parameter: click.Parameter, value: str | 
     show_default=True,
     help="Only these stages, in their order.",
 )
-@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the report here.")
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=lambda _context, _parameter, value: _writable(value),
+    help="Write the report here.",
+)
 @click.option("--jobs", type=click.IntRange(1, 64), help="Candidates in hand at once, per device.")
 @click.option(
     "--trust-candidates",
@@ -113,7 +120,7 @@ def command(
     """Judge files, folders, JSONL or zip here and now: no site, no database, no broker.
 
     Exit status 0 when everything was judged, whatever the verdicts; 2 for unusable arguments; 1
-    when the judge itself failed.
+    when the judge itself failed; 130 after Ctrl-C, with what was judged so far in the report.
     """
     options = Options(stages=stages, trust_candidates=trust_candidates)
     outcome = Outcome()
@@ -128,10 +135,13 @@ def command(
             if intake.candidates:
                 _judge_all(judges, intake.candidates, jobs or _default_jobs(), outcome, json_path)
             outcome.judge["suite_digest"] = judges[0].suite_digest()
-    except JudgeFailure as error:
-        errors.print(f"[bold red]The judge failed:[/] {error}", highlight=False)
+        _write(json_path, outcome)
+    except (JudgeFailure, OSError) as error:
+        errors.print(f"[bold red]The judge failed:[/] {escape(str(error))}", highlight=False)
         raise SystemExit(FAILED) from error
-    _write(json_path, outcome)
+    except KeyboardInterrupt:
+        errors.print(f"[yellow]Stopped[/] with {len(outcome.runs)} judged.", highlight=False)
+        raise SystemExit(INTERRUPTED) from None
     _show(outcome)
     raise SystemExit(_exit_status(outcome))
 
@@ -144,6 +154,18 @@ def _exit_status(outcome: Outcome) -> int:
     if outcome.failed:
         return FAILED
     return 0 if outcome.runs or outcome.declined else UNUSABLE
+
+
+def _writable(path: Path | None) -> Path | None:
+    """The path of the report, tried before an hour of judging and not after it."""
+    if path is None:
+        return None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            return path
+    except OSError as error:
+        raise click.BadParameter(f"can't write {path}: {error.strerror}") from error
 
 
 # -- what to judge --
@@ -202,22 +224,51 @@ def _judge_all(
     free: SimpleQueue[Judge] = SimpleQueue()
     for judge in judges * jobs:
         free.put(judge)
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=errors,
-    )  # fmt: skip
-    with bar, ThreadPoolExecutor(len(judges) * jobs) as pool:
-        waiting: dict[Future[tuple[str, dict]], Found] = {}
-        row = bar.add_task("judging", total=None)
-        for found in candidates:
-            waiting[pool.submit(_judge_one, free, found)] = found
-        bar.update(row, total=len(waiting))
-        for done in as_completed(waiting):
-            kind, result = done.result()
-            getattr(outcome, kind).append(result)
-            outcome.sort()
-            _write(json_path, outcome)
-            bar.update(row, advance=1, description=f"judged {waiting[done].task}")
+    pool = ThreadPoolExecutor(len(judges) * jobs)
+    waiting = {pool.submit(_judge_one, free, found): found for found in candidates}
+    try:
+        with Bar(len(waiting)) as bar:
+            for done in as_completed(waiting):
+                kind, result = done.result()
+                getattr(outcome, kind).append(result)
+                outcome.sort()
+                _write(json_path, outcome)
+                bar.advance(waiting[done].task, result.get("verdict", kind))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for judge in judges:  # those under way end at once when their processes do
+            judge.close()
+        raise
+    finally:
+        pool.shutdown()
+
+
+class Bar:
+    """How far it is: a bar on a terminal, otherwise a line for each candidate."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done = total, 0
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TimeElapsedColumn(), console=errors, disable=not errors.is_terminal,
+        )  # fmt: skip
+        self._row = self._bar.add_task("judging", total=total)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def advance(self, task: str, end: str) -> None:
+        """One more is done, and how it ended."""
+        self._done += 1
+        self._bar.update(self._row, advance=1, description=f"judged {task}")
+        if not errors.is_terminal:
+            errors.print(
+                f"{self._done}/{self._total} {task}: {end}", highlight=False, soft_wrap=True
+            )
 
 
 def _judge_one(free: "SimpleQueue[Judge]", found: Found) -> tuple[str, dict]:
@@ -230,6 +281,8 @@ def _judge_one(free: "SimpleQueue[Judge]", found: Found) -> tuple[str, dict]:
         return "declined", {**identity, "reason": str(declined)}
     except JudgeFailure as failure:
         return "failed", {**identity, "reason": str(failure)}
+    except Exception as error:  # noqa: BLE001 - one candidate must not end the others' judgement
+        return "failed", {**identity, "reason": f"{type(error).__name__}: {error}"}
     finally:
         free.put(judge)
 
@@ -239,7 +292,10 @@ def _attempt(judge: Judge, candidate: Candidate) -> dict:
         try:
             return judge.judge(candidate).to_json()
         except JudgeFailure as failure:
-            errors.print(f"[yellow]trying {candidate.task} again:[/] {failure}", highlight=False)
+            if judge.closed:
+                raise
+            said = escape(str(failure))
+            errors.print(f"[yellow]trying {candidate.task} again:[/] {said}", highlight=False)
     return judge.judge(candidate).to_json()
 
 
@@ -273,15 +329,20 @@ def _show(outcome: Outcome) -> None:
     for run in outcome.runs:
         table.add_row(*_row(run))
     for row in outcome.declined:
-        table.add_row(row["task"], str(row["round"]), "[dim]declined[/]", "", "", "", row["reason"])
+        table.add_row(
+            row["task"], str(row["round"]), "[dim]declined[/]", "", "", "", escape(row["reason"])
+        )
     for row in outcome.failed:
         table.add_row(
-            row["task"], str(row["round"]), "[red]we failed[/]", "", "", "", row["reason"]
+            row["task"], str(row["round"]), "[red]we failed[/]", "", "", "", escape(row["reason"])
         )
-    Console().print(table)
+    if table.row_count:
+        Console().print(table)
     for refusal in outcome.refused:
         errors.print(
-            f"refused {refusal['place']}: {refusal['reason']}; {refusal['remedy']}", highlight=False
+            escape(f"refused {refusal['place']}: {refusal['reason']}; {refusal['remedy']}"),
+            highlight=False,
+            soft_wrap=True,
         )
 
 

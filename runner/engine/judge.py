@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
@@ -37,6 +38,7 @@ class Judge:
         self.options = options or Options()
         self.turns = Turns(device)
         self._lock = threading.Lock()
+        self._in_hand = 0
         self._referee: Worker | None = None
         self._nursery: Worker | None = None
         self._environment: dict = {}
@@ -44,6 +46,7 @@ class Judge:
         self._without: tuple[str, ...] = ()
         self._contracts: dict[str, Contract] = {}
         self._board: physics.Board | None = None
+        self._closed = False
 
     def __enter__(self) -> Self:
         try:
@@ -57,17 +60,25 @@ class Judge:
         self.close()
 
     def close(self) -> None:
-        """End all processes."""
+        """End all processes; judgements under way end in JudgeFailure, and none begins any more."""
+        self._closed = True
         for worker in (self._nursery, self._referee):
             if worker:
                 worker.close()
         self._nursery = self._referee = None
+
+    @property
+    def closed(self) -> bool:
+        """Does it take nothing on any more?"""
+        return self._closed
 
     # -- processes --
 
     def _start(self) -> None:
         """Start what is missing: both at first, the one that died later."""
         with self._lock:
+            if self._closed:
+                raise JudgeFailure("the judge was closed")
             referee, nursery = self._referee, self._nursery
             if referee is None or not referee.alive:
                 self._referee = referee = Worker(
@@ -159,17 +170,37 @@ class Judge:
         """One report. Declined when this device can't judge it, JudgeFailure when we failed."""
         try:
             self._start()
-            return self._judge(candidate, progress or no_progress)
+            with self._counted():
+                report = self._judge(candidate, progress or no_progress)
+                if report.verdict == words.OUT_OF_MEMORY and self._had_company:
+                    # The memory may have been its neighbours': blamed only when it was alone.
+                    report = self._judge(candidate, progress or no_progress, alone=True)
+            return report
         except OSError as error:
             raise JudgeFailure(f"{type(error).__name__}: {error}") from error
 
-    def _judge(self, candidate: Candidate, progress: Progress) -> Report:
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Know how many candidates share the board."""
+        with self._lock:
+            self._in_hand += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_hand -= 1
+
+    @property
+    def _had_company(self) -> bool:
+        return self.device.kind == "cuda" and self._in_hand > 1
+
+    def _judge(self, candidate: Candidate, progress: Progress, alone: bool = False) -> Report:
         started = time.monotonic()
         contract = self.contract(candidate.task)
         trial = self._trial(candidate, contract, progress)
         report = trial.report
         try:
-            self._run(trial)
+            self._run(trial, alone)
         except Verdict as verdict:
             report.verdict, report.detail = verdict.verdict, str(verdict)
         except Unloadable as error:
@@ -206,7 +237,7 @@ class Judge:
             board=self.board,
         )
 
-    def _run(self, trial: Trial) -> None:
+    def _run(self, trial: Trial, alone: bool) -> None:
         with trial.stage("load"):
             contract = trial.contract
             trial.source = inspect_source(
@@ -218,18 +249,23 @@ class Judge:
             session.start()
             trial.session = session
             try:
-                self._run_stages(trial)
+                with self.turns.alone() if alone else contextlib.nullcontext():
+                    self._run_stages(trial, alone)
             finally:
                 self._close_report(trial, session)
 
-    def _run_stages(self, trial: Trial) -> None:
+    def _run_stages(self, trial: Trial, alone: bool) -> None:
         for name in words.STAGES:
             if name not in self.options.stages or (name == "time" and self.device.kind == "cpu"):
                 continue
-            turn = self.turns.alone() if name == "time" else self.turns.among_others()
-            with turn, trial.stage(name):
+            with self._turn(name, alone), trial.stage(name):
                 stages.STAGES[name](trial)
             trial.progress(name, 1, 1)
+
+    def _turn(self, stage: str, alone: bool) -> contextlib.AbstractContextManager[None]:
+        if alone:
+            return contextlib.nullcontext()  # the whole judgement has the board
+        return self.turns.alone() if stage == "time" else self.turns.among_others()
 
     @staticmethod
     def _close_report(trial: Trial, session: Session) -> None:

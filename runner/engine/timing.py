@@ -34,7 +34,7 @@ ROW_RATIO = (
 )
 ROW_HOST_MS = (0.1, 0.05)  # and longer by the host's work: a call, and each launch in it
 BLOCK_SECONDS = 120.0
-HOPELESS = 3.0  # times its gate: a case that scatters so much says nothing about the kernel
+STATABLE = 0.1  # half-width of an interval that still says something about the kernel
 CLOCKS = (
     "clocks.sm,clocks.mem,power.draw,power.limit,temperature.gpu,"
     "clocks_throttle_reasons.active,driver_version"
@@ -327,21 +327,21 @@ def digest(pairs: list[Pair]) -> str:
 
 
 def conclude(trial: Trial, cases: list[dict], timed: list[CaseTimes]) -> None:
-    """The speedup over all cases, or the verdict `unstable` when it can't be stated: the interval
-    of one case, or of the whole, is `HOPELESS` times as wide as it should be. A case that misses
-    its gate by less is named in a finding: its interval says how sure we are.
+    """The speedup over all cases, or the verdict `unstable` when it can't be stated. A case that
+    misses its gate is named in a finding and keeps its wide interval, which says how sure we are
+    and enters every ranking; one beyond `STATABLE` says nothing.
     """
-    loose, hopeless, gates = [], [], []
+    loose, hopeless = [], []
     for case, found in zip(cases, timed, strict=True):
         width = figures.speedup_of([found.pairs]).half_width
-        gates.append(figures.gate(trial.result(case).candidate_ms or 0.0))
-        said = f"{case['case']} within {width:.1%} instead of {gates[-1]:.0%}"
-        if not width <= HOPELESS * gates[-1]:
+        gate = figures.gate(trial.result(case).candidate_ms or 0.0)
+        said = f"{case['case']} within {width:.1%} instead of {gate:.0%}"
+        if not width <= STATABLE:
             hopeless.append(said)
-        elif width > gates[-1]:
+        elif width > gate:
             loose.append(said)
     total = figures.speedup_of([found.pairs for found in timed])
-    if not total.half_width <= HOPELESS * max(gates):
+    if not total.half_width <= STATABLE:
         hopeless.append(f"the speedup within {total.half_width:.1%}")
     blocks = f"after {trial.options.max_blocks} blocks"
     if hopeless:

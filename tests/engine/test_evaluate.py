@@ -1,6 +1,8 @@
 """`kbx evaluate` from outside: exit status, JSON, what is shown."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -60,9 +62,86 @@ def test_a_file_of_any_name_can_be_for_a_named_task(tmp_path: Path) -> None:
         ((RELU, "--device", "cuda:99"), "no device 'cuda:99'"),
         ((RELU, "--device", "tpu"), "no device 'tpu'"),
         ((RELU, "--stages", "load,guess"), "guess"),
+        ((RELU, "--json", "/proc/no/report.json"), "can't write /proc/no/report.json"),
+        ((RELU, "--json", ROOT), "is a directory"),
+        ((RELU, "--task", "rellu", "--device", "cpu", "--trust-candidates"), "no task 'rellu'"),
     ],
 )
 def test_unusable_arguments_end_with_2_and_say_what(arguments: tuple, words: str) -> None:
     done = evaluate(*arguments)
     assert done.returncode == 2
     assert words in done.stderr
+
+
+def test_when_nothing_can_be_judged_each_place_is_named_and_the_status_is_2(tmp_path: Path) -> None:
+    (tmp_path / "no_such_task.py").write_text("x = 1\n")
+    (tmp_path / "empty").mkdir()
+    done = evaluate(tmp_path / "no_such_task.py", "--device", "cpu", "--trust-candidates")
+    assert done.returncode == 2
+    assert f"refused {tmp_path / 'no_such_task.py'}: no task is called" in done.stderr
+    done = evaluate(tmp_path / "empty", "--device", "cpu", "--trust-candidates")
+    assert done.returncode == 2
+    assert "nothing in it" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_several_files_for_one_task_are_its_rounds(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text(RELU.read_text())
+    (tmp_path / "third.py").write_bytes(b"\xff\xfe")
+    out = tmp_path / "report.json"
+    arguments = ("--task", "relu", "--device", "cpu", "--stages", "load", "--trust-candidates")
+    files = [tmp_path / f"{name}.py" for name in ("first", "second", "third")]
+    done = evaluate(*files, *arguments, "--json", out)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(out.read_text())
+    assert [(run["round"], Path(run["place"]).name) for run in found["runs"]] == [
+        (0, "first.py"),
+        (1, "second.py"),
+    ]
+    assert [Path(row["place"]).name for row in found["refused"]] == ["third.py"]
+    lines = [line for line in done.stderr.splitlines() if "relu: passed" in line]
+    assert [line.partition(" ")[0] for line in lines] == ["1/2", "2/2"]
+    assert "\x1b" not in done.stderr
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        children = Path(f"/proc/{pid}/task/{task}/children").read_text().split()
+        found += [one for child in map(int, children) for one in (child, *descendants(child))]
+    return found
+
+
+def test_ctrl_c_leaves_what_was_judged_and_no_process(tmp_path: Path) -> None:
+    endless = (ROOT / "tests" / "exploits" / "endless.py").read_text()
+    (tmp_path / "a.py").write_text(RELU.read_text())
+    (tmp_path / "b.py").write_text(endless)
+    (tmp_path / "c.py").write_text(endless + "\n")
+    out = tmp_path / "out.json"
+    command = [sys.executable, "-m", "runner", "evaluate", "--task", "relu", "--device", "cpu"]
+    command += ["--trust-candidates", "--jobs", "1", "--json", str(out)]
+    command += [str(tmp_path / f"{name}.py") for name in "abc"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if line.startswith("1/3"):
+                break
+        started = descendants(process.pid)
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+        assert process.wait(60) == 130
+    assert len(started) >= 2
+    assert "Stopped with 1 judged" in said
+    assert "Traceback" not in said
+    assert [run["verdict"] for run in json.loads(out.read_text())["runs"]] == ["passed"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.py", "b.py", "c.py", "out.json"]
+    assert not [pid for pid in started if is_running(pid)]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
