@@ -35,6 +35,14 @@ def lease(seconds: float) -> datetime:
     return timezone.now() + timedelta(seconds=seconds)
 
 
+def queue_lease(job: Job) -> datetime:
+    """When to look after a message that nobody took: later each time, because every look may put
+    a second one beside it.
+    """
+    age = (timezone.now() - job.created_at).total_seconds()
+    return lease(max(settings.KBX_QUEUE_LEASE, age))
+
+
 def can_be_judged_on(gpu: Gpu, candidate: Candidate) -> bool:
     """A GPU that can't time is the interpreter, which can't compute in every dtype either."""
     return gpu.can_time or candidate.task.interpretable
@@ -133,7 +141,7 @@ def _lease_and_send(job: Job) -> bool:
 
     False when the job stopped waiting since it was read: cancelled, for instance.
     """
-    job.sent_at, job.lease_expires_at = timezone.now(), lease(settings.KBX_QUEUE_LEASE)
+    job.sent_at, job.lease_expires_at = timezone.now(), queue_lease(job)
     still_waiting = Job.objects.waiting().filter(pk=job.pk, attempt=job.attempt)
     if not still_waiting.update(sent_at=job.sent_at, lease_expires_at=job.lease_expires_at):
         return False
@@ -201,19 +209,23 @@ def cancel(jobs: Iterable[Job]) -> int:
 
 
 def sweep() -> int:
-    """Look after overdue leases, then top every window up. Returns how many attempts ended."""
-    given_up = 0
+    """Look after overdue leases, then top every window up. Returns how many jobs wait again."""
+    waiting_again = 0
     for key in Job.objects.overdue(timezone.now()).values_list("pk", flat=True):
-        given_up += _look_after(key)
+        waiting_again += _look_after(key)
     with_waiting = Job.objects.waiting().order_by().values("gpu")
     for gpu in Gpu.objects.filter(pk__in=with_waiting):
         fill(gpu)
-    return given_up
+    return waiting_again
 
 
 @transaction.atomic
 def _look_after(key: int) -> bool:
-    """Decide about one overdue job; True when its attempt was given up."""
+    """Decide about one overdue job; True when it waits to be sent again.
+
+    Silence during a judgement ends the attempt. A message that nobody took ends none: no board has
+    failed at this job, however long boards that claim to be there take to start.
+    """
     now = timezone.now()
     job = Job.objects.overdue(now).select_for_update().filter(pk=key).first()
     if job is None:  # heard of since, or looked after by somebody else
@@ -221,12 +233,14 @@ def _look_after(key: int) -> bool:
     if job.state == vocabulary.RUNNING:
         retry(job, f"the board fell silent during {job.stage or 'the start'}")
         return True
-    if not is_missing(job, now):
-        job.lease_expires_at = lease(settings.KBX_QUEUE_LEASE)
-        job.save(update_fields=["lease_expires_at"])
-        return False
-    retry(job, "the broker or a board lost the message")
-    return True
+    missing = is_missing(job, now)
+    if missing:
+        logger.warning("job=%s attempt=%s to be sent again", job.uuid, job.attempt)
+        job.sent_at = job.lease_expires_at = None
+    else:
+        job.lease_expires_at = queue_lease(job)
+    job.save(update_fields=["sent_at", "lease_expires_at"])
+    return missing
 
 
 def is_missing(job: Job, now: datetime) -> bool:

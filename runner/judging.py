@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 import threading
+from collections import deque
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from kbx_site.celery import app
 logger = logging.getLogger("kbx.judging")
 
 HEARTBEAT_SECONDS = 5
+REMEMBERED = 1000
 # What was found on a board took minutes to find: outlast a broker that restarts.
 PERSISTENT = {"max_retries": 60, "interval_start": 0.2, "interval_step": 1, "interval_max": 10}
 
@@ -86,9 +88,14 @@ class Heart(AbstractContextManager["Heart"]):
 
 
 class Seat:
-    """This process's board and the judge on it, started when the first job comes."""
+    """This process's board and the judge on it, started when the first job comes.
+
+    `answered` holds the identities of its last jobs: the site sends a message again that seems to
+    be gone, and none is worth judging twice.
+    """
 
     def __init__(self) -> None:
+        self.answered: deque[dict[str, Any]] = deque(maxlen=REMEMBERED)
         self.judge: Any = None
         self.spec: Any = None
 
@@ -118,26 +125,37 @@ class Seat:
 seat = Seat()
 
 
-def describe(spec: Any) -> dict[str, str]:
-    """The board as the site knows it: product, serial (never the UUID itself), host."""
-    host = os.environ.get("KBX_HOST_NAME") or socket.gethostname()
-    return {"gpu": spec.gpu, "serial": spec.uuid_hash or f"{spec.kind}:{spec.index}", "host": host}
+def describe(spec: Any) -> dict[str, Any]:
+    """The board as the site knows it: product, serial (never the UUID itself), host.
+
+    The rest is for a site that meets this product for the first time; memory is in bytes.
+    """
+    return {
+        "gpu": spec.gpu,
+        "serial": spec.uuid_hash or f"{spec.kind}:{spec.index}",
+        "host": os.environ.get("KBX_HOST_NAME") or socket.gethostname(),
+        "name": spec.name,
+        "architecture": spec.architecture,
+        "memory": spec.memory,
+    }
 
 
 def judge_job(raw: Mapping[str, Any]) -> None:
     """Judge one job and report. What goes wrong on our side is told to the site as a failure."""
     message = Message.read(raw)
+    if message.identity in seat.answered:
+        logger.info("job=%s attempt=%s came again", message.job, message.attempt)
+        return
     try:
         tell("record_started", message, device=describe(seat.device))
-        reason = refusal(message)
-        if reason is None:
-            _judge(message)
-        else:
-            tell("record_failure", message, reason=reason)
+        with Heart(message) as heart:
+            answer, facts = _answer(message, heart)
+        tell(answer, message, **facts)
     except Exception as error:
         logger.exception("job=%s attempt=%s failed", message.job, message.attempt)
         _restart_judge()
         tell("record_failure", message, reason=f"{type(error).__name__}: {error}")
+    seat.answered.append(message.identity)
 
 
 def refusal(message: Message) -> str | None:
@@ -160,23 +178,25 @@ def refusal(message: Message) -> str | None:
     return None
 
 
-def _judge(message: Message) -> None:
+def _answer(message: Message, heart: Heart) -> tuple[str, dict[str, Any]]:
+    """What to tell the site about this job, and with which facts."""
     from runner.engine import Candidate, Declined, JudgeFailure
 
+    reason = refusal(message)
+    if reason is not None:
+        return "record_failure", {"reason": reason}
     candidate = Candidate(
         task=message.task, source=message.source, round=message.round, name=f"{message.task}.py"
     )
     try:
-        with Heart(message) as heart:
-            report = seat.sit().judge(candidate, progress=heart.note)
+        report = seat.sit().judge(candidate, progress=heart.note)
     except Declined as error:
-        tell("record_declined", message, reason=str(error))
+        return "record_declined", {"reason": str(error)}
     except JudgeFailure as error:
         logger.exception("job=%s attempt=%s judge failed", message.job, message.attempt)
         _restart_judge()
-        tell("record_failure", message, reason=str(error))
-    else:
-        tell("record_report", message, device=describe(seat.device), report=report.to_json())
+        return "record_failure", {"reason": str(error)}
+    return "record_report", {"device": describe(seat.device), "report": report.to_json()}
 
 
 def _restart_judge() -> None:

@@ -204,14 +204,30 @@ def test_without_a_board_a_queued_job_waits_for_ever(job: Job, outbox: Any, comm
     assert job.lease_expires_at > timezone.now()
 
 
-def test_an_idle_board_that_does_not_take_a_message_never_got_it(
+def test_what_an_idle_board_does_not_take_is_sent_again_and_costs_no_attempt(
     job: Job, h200: Gpu, outbox: Any, committed: Any
 ) -> None:
+    """A board that says it is there and takes nothing, for hours, must not lose a job."""
     present(h200)
-    past()
+    for _ in range(5):
+        past()
+        with committed():
+            assert dispatch.sweep() == 1
+    assert [message["attempt"] for message in outbox.jobs()] == [1] * 5
+    job.refresh_from_db()
+    assert (job.state, job.attempt) == ("queued", 1)
+
+
+def test_a_message_that_nobody_takes_is_looked_after_less_and_less(
+    job: Job, h200: Gpu, committed: Any
+) -> None:
+    present(h200)
+    made = timezone.now() - timedelta(hours=4)
+    Job.objects.update(created_at=made, lease_expires_at=made)
     with committed():
-        assert dispatch.sweep() == 1
-    assert [message["attempt"] for message in outbox.jobs()] == [2]
+        dispatch.sweep()
+    job.refresh_from_db()
+    assert job.lease_expires_at > timezone.now() + timedelta(hours=3)
 
 
 def test_a_busy_board_takes_its_messages_in_turn(
