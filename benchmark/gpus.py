@@ -3,6 +3,7 @@
 Peaks are the vendors' own, dense (without structured sparsity), at boost clocks. `float32` is the
 figure of the general-purpose cores, because the suite's float32 is strict; `tf32` stands beside it.
 Where tensor cores have two rates, the one that accumulates in float32 counts, as Triton's dot does.
+A slug is what a host with such a board calls it: nvidia-smi's name without maker and memory size.
 """
 
 from collections.abc import Mapping
@@ -38,6 +39,7 @@ def eight_bit(rate: float) -> dict[str, float]:
 
 
 HOPPER = tensor_peaks(989.4, float64=66.9, float32=66.9, tf32=494.7) | eight_bit(1978.9)
+HOPPER_NVL = tensor_peaks(835, float64=30, float32=60, tf32=417) | eight_bit(1671)
 
 KNOWN_GPUS = (
     KnownGpu(
@@ -67,14 +69,74 @@ KNOWN_GPUS = (
         "NVIDIA H800 product brief, as reported by resellers",
     ),
     KnownGpu(
-        "a100",
-        "A100 SXM 80 GB",
+        "a100-sxm4",
+        "A100 SXM4",
         "NVIDIA",
         "sm_80",
         80 * GB,
         2039,
         tensor_peaks(312, float64=19.5, float32=19.5, tf32=156, int8=624),
-        "NVIDIA A100 data sheet",
+        "NVIDIA A100 data sheet, 80 GB",
+    ),
+    KnownGpu(
+        "h200-nvl",
+        "H200 NVL",
+        "NVIDIA",
+        "sm_90",
+        141 * GB,
+        4800,
+        HOPPER_NVL,
+        "NVIDIA H200 data sheet",
+    ),
+    KnownGpu(
+        "h100-nvl",
+        "H100 NVL",
+        "NVIDIA",
+        "sm_90",
+        94 * GB,
+        3900,
+        HOPPER_NVL,
+        "NVIDIA H100 data sheet",
+    ),
+    KnownGpu(
+        "h100-pcie",
+        "H100 PCIe",
+        "NVIDIA",
+        "sm_90",
+        80 * GB,
+        2000,
+        tensor_peaks(756, float64=26, float32=51, tf32=378) | eight_bit(1513),
+        "NVIDIA H100 PCIe data sheet",
+    ),
+    KnownGpu(
+        "l40s",
+        "L40S",
+        "NVIDIA",
+        "sm_89",
+        48 * GB,
+        864,
+        tensor_peaks(362, float32=91.6, tf32=183) | eight_bit(733),
+        "NVIDIA L40S data sheet",
+    ),
+    KnownGpu(
+        "l4",
+        "L4",
+        "NVIDIA",
+        "sm_89",
+        24 * GB,
+        300,
+        tensor_peaks(121, float32=30.3, tf32=60) | eight_bit(242),
+        "NVIDIA L4 data sheet",
+    ),
+    KnownGpu(
+        "a10",
+        "A10",
+        "NVIDIA",
+        "sm_86",
+        24 * GB,
+        600,
+        tensor_peaks(125, float32=31.2, tf32=62.5, int8=250),
+        "NVIDIA A10 data sheet",
     ),
     KnownGpu(
         "l20",

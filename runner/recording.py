@@ -5,13 +5,15 @@ decides what each is worth:
 
 - Every message names a job and an attempt. A start, a heartbeat, a refusal or a failure counts only
   for the attempt that the job is on: an attempt that was given up no longer moves the job.
-- A report counts for whatever attempt it comes from, as long as the job is open: the judgement of
-  the same candidate against the same contract is as good from a board that was thought lost.
-- What comes for a job that is no longer open is ignored, so a job has at most one run.
+- A report counts for whatever attempt it comes from, as long as the job is open or lost: the
+  judgement of the same candidate against the same contract is as good from a board that was given
+  up.
+- What comes for a job that has ended otherwise is ignored, so a job has at most one run.
 - A report that is not well-formed is our failure, never a verdict: the attempt fails.
 """
 
 import logging
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -49,9 +51,14 @@ RUN_FIELDS = (
 
 
 def record_board(device: Any) -> Device | None:
-    """Note that a board is there. None, and a line in the log, when the message is unusable."""
+    """Note that a board is there. None, and a line in the log, when the message is unusable.
+
+    A product that the site meets for the first time becomes a row that judges nothing: an admin
+    sees it and switches it on.
+    """
     try:
-        return _seen(device)
+        board = BOARD.read(device, "device")
+        return _seen(board, _met(board))
     except Malformed as error:
         logger.warning("board refused: %s", error)
         return None
@@ -89,7 +96,7 @@ def record_heartbeat(job: Any, attempt: Any, progress: dict[str, Any]) -> None:
 
 
 def record_report(job: Any, attempt: Any, device: Any, report: Any) -> Run | None:
-    """Turn a report into a run, once. None when the job is no longer open or the report is bad."""
+    """Turn a report into a run, once. None when the job has ended or the report is bad."""
     try:
         with transaction.atomic():
             return _record(job, device, report)
@@ -121,19 +128,19 @@ def record_failure(job: Any, attempt: Any, reason: Any) -> None:
 
 def _open_job(job: Any, attempt: Any) -> Job | None:
     """The job, locked, when it is open and on this attempt."""
-    row = _locked(job)
+    row = _locked(job, vocabulary.OPEN_JOB_STATES)
     if row is None or row.attempt != attempt:
         logger.info("job=%s attempt=%s message ignored: over or given up", job, attempt)
         return None
     return row
 
 
-def _locked(job: Any) -> Job | None:
+def _locked(job: Any, states: Iterable[str]) -> Job | None:
     try:
         uuid = UUID(job)
     except (TypeError, ValueError, AttributeError):
         return None
-    return Job.objects.open().select_for_update().filter(uuid=uuid).first()
+    return Job.objects.select_for_update().filter(uuid=uuid, state__in=states).first()
 
 
 def _keep_running(row: Job) -> None:
@@ -151,12 +158,22 @@ def _close(row: Job, state: str) -> None:
     transaction.on_commit(lambda: dispatch.fill(gpu))
 
 
-def _seen(device: Any) -> Device:
-    """The board's row, made or refreshed. `Malformed` for a GPU that this site doesn't know."""
-    board = BOARD.read(device, "device")
-    gpu = Gpu.objects.filter(slug=board["gpu"]).first()
-    if gpu is None:
-        raise Malformed("device.gpu", f"a GPU of this site, not {board['gpu']!r}")
+def _met(board: dict[str, Any]) -> Gpu:
+    """The board's product. Its peaks are unknown until an admin or `sync_tasks` enters them."""
+    facts = {
+        "name": board["name"] or board["gpu"],
+        "architecture": board["architecture"],
+        "memory_bytes": board["memory"] or None,
+        "can_time": board["gpu"] != vocabulary.CPU_INTERPRETER,
+    }
+    gpu, is_new = Gpu.objects.get_or_create(slug=board["gpu"], defaults=facts)
+    if is_new:
+        logger.warning("gpu=%s met on host %s: judges nothing yet", gpu.slug, board["host"])
+    return gpu
+
+
+def _seen(board: dict[str, Any], gpu: Gpu) -> Device:
+    """The board's row, made or refreshed."""
     row, _ = Device.objects.update_or_create(
         host=board["host"],
         serial=board["serial"],
@@ -166,12 +183,14 @@ def _seen(device: Any) -> Device:
 
 
 def _record(job: Any, device: Any, report: Any) -> Run | None:
-    row = _locked(job)
+    row = _locked(job, (*vocabulary.OPEN_JOB_STATES, vocabulary.LOST))
     if row is None:
-        logger.info("job=%s report ignored: the job is not open", job)
+        logger.info("job=%s report ignored: the job has ended", job)
         return None
-    clean = read_report(report)
+    clean, board = read_report(report), BOARD.read(device, "device")
     _refuse_another_candidates(row, clean)
+    if board["gpu"] != row.gpu.slug:
+        raise Malformed("device.gpu", f"{row.gpu.slug!r}, not {board['gpu']!r}")
     run = Run.objects.create(
         candidate_id=row.candidate_id,
         gpu_id=row.gpu_id,
@@ -183,7 +202,7 @@ def _record(job: Any, device: Any, report: Any) -> Run | None:
         Measurement(run=run, position=at, **case) for at, case in enumerate(clean["cases"])
     )
     row.run = run
-    row.device = _seen(device)
+    row.device = _seen(board, row.gpu)
     row.reason = ""
     _close(row, vocabulary.DONE)
     Board.bump()

@@ -13,6 +13,7 @@ from runner.schema import (
     Optional,
     Prose,
     Record,
+    Slug,
     Text,
     Whole,
     Word,
@@ -99,7 +100,16 @@ REPORT = Record(
         "environment": Json(nodes=2000),
     }
 )
-BOARD = Record({"gpu": Text(40), "serial": Text(64), "host": Text(120)})
+BOARD = Record(
+    {
+        "gpu": Slug(40),
+        "serial": Text(64),
+        "host": Text(120),
+        "name": Optional(Prose(80), ""),
+        "architecture": Optional(Text(40), ""),
+        "memory": Optional(Whole(0, 2**62)),
+    }
+)
 
 
 def read_report(value: Any) -> dict[str, Any]:

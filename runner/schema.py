@@ -4,6 +4,7 @@ A field says what it accepts and `read` gives back a clean value or raises `Malf
 place. Names that the shape doesn't know are dropped, so that messages may grow.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -72,6 +73,19 @@ class Hex:
         ):
             raise Malformed(place, f"{self.length} hexadecimal digits")
         return value
+
+
+@dataclass(frozen=True)
+class Slug:
+    """Lower-case words joined by hyphens, at most `limit` characters: part of a queue's name."""
+
+    limit: int
+
+    def read(self, value: Any, place: str) -> str:
+        text = Text(self.limit).read(value, place)
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", text):
+            raise Malformed(place, "lower-case words and digits joined by hyphens")
+        return text
 
 
 @dataclass(frozen=True)

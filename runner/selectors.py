@@ -196,7 +196,7 @@ def job_page(uuid: UUID, user: Any) -> JobPage | None:
 
 
 def queues() -> tuple[QueueRow, ...]:
-    """Every GPU in service or with open jobs. Counts only: whose jobs wait is nobody's business."""
+    """Every GPU in service, with open jobs or boards. Counts only: whose is nobody's business."""
     open_jobs = Q(jobs__state__in=vocabulary.OPEN_JOB_STATES)
     rows = Gpu.objects.annotate(
         queued=Count("jobs", filter=Q(jobs__state=vocabulary.QUEUED)),
@@ -217,7 +217,7 @@ def queues() -> tuple[QueueRow, ...]:
             median_wait=_median_wait(gpu),
         )
         for gpu in rows
-        if gpu.is_judging or gpu.queued or gpu.running
+        if gpu.is_judging or gpu.queued or gpu.running or devices[gpu.pk]
     )
 
 

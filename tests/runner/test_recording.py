@@ -71,7 +71,14 @@ def test_a_report_of_a_given_up_attempt_counts_while_the_job_is_open(job: Job, m
     assert Run.objects.count() == 1
 
 
-@pytest.mark.parametrize("state", ["cancelled", "lost", "declined"])
+def test_a_report_that_comes_after_all_is_no_loss(job: Job, make: Any) -> None:
+    Job.objects.update(state="lost", reason="attempt 3: the board fell silent")
+    run = report(job, make.report(job))
+    job.refresh_from_db()
+    assert (job.state, job.run, job.reason) == ("done", run, "")
+
+
+@pytest.mark.parametrize("state", ["cancelled", "declined"])
 def test_a_report_for_a_closed_job_is_ignored(job: Job, make: Any, state: str) -> None:
     Job.objects.update(state=state)
     assert report(job, make.report(job)) is None
@@ -131,7 +138,7 @@ def test_a_malformed_report_is_our_failure_and_no_run(job: Job, make: Any, chang
     assert "report was refused" in job.reason
 
 
-def test_a_report_from_a_gpu_that_the_site_does_not_know_is_refused(job: Job, make: Any) -> None:
+def test_a_report_from_a_board_of_another_gpu_is_refused(job: Job, make: Any) -> None:
     device = BOARD | {"gpu": "abacus"}
     assert recording.record_report(str(job.uuid), 1, device, make.report(job)) is None
     assert not Run.objects.exists()
@@ -172,6 +179,27 @@ def test_messages_about_nothing_are_ignored(db: None) -> None:
     for name in ("", "no-uuid", None, 7, "00000000-0000-4000-8000-000000000000"):
         recording.record_started(name, 1, BOARD)
         assert recording.record_report(name, 1, BOARD, {}) is None
+
+
+def test_a_product_that_the_site_meets_becomes_a_row_that_judges_nothing(db: None) -> None:
+    facts = {"name": "NVIDIA H20-3e", "architecture": "sm_90", "memory": 2**37}
+    device = recording.record_board(BOARD | {"gpu": "h20-3e"} | facts)
+    gpu = Gpu.objects.get()
+    assert device.gpu == gpu
+    assert (gpu.slug, gpu.name, gpu.architecture) == ("h20-3e", "NVIDIA H20-3e", "sm_90")
+    assert (gpu.is_judging, gpu.can_time, gpu.memory_bytes) == (False, True, 2**37)
+    assert (gpu.peak_flops, gpu.peak_bandwidth) == ({}, None)
+
+
+def test_what_a_board_says_of_its_product_changes_nothing_that_is_known(h200: Gpu) -> None:
+    recording.record_board(BOARD | {"name": "Abacus", "memory": 1})
+    assert Gpu.objects.get().name == "H200"
+
+
+@pytest.mark.parametrize("slug", ["", "H200", "a b", "../site", "h200-", "x" * 41])
+def test_a_product_that_can_name_no_queue_is_refused(db: None, slug: str) -> None:
+    assert recording.record_board(BOARD | {"gpu": slug}) is None
+    assert not Gpu.objects.exists()
 
 
 def test_a_board_is_one_row_however_often_it_says_hello(h200: Gpu) -> None:
