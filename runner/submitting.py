@@ -3,6 +3,7 @@
 Uploads have been read by `runner.intake` into candidates and refusals by then; nothing here parses.
 """
 
+import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ logger = logging.getLogger("kbx.submitting")
 BATCH = 500
 LABEL_LENGTH = 80
 METHOD_LENGTH = 120
+SLUG_LENGTH = 80
 
 
 class SubmissionRefused(Exception):  # noqa: N818  an answer, no error of ours
@@ -63,17 +65,30 @@ def known_tasks() -> KnownTasks:
 def method_named(name: str, kind: str = "model") -> Method:
     """The method of this name; a new one is not stored yet: `accept` does that.
 
-    Names that differ only in case and spaces are one.
+    Names that differ only in case and spaces are one, and no others: GPT-4.1 is not GPT-41.
     """
-    clean = " ".join(name.split())
-    slug = slugify(clean)[:METHOD_LENGTH].strip("-")[:80]
-    if not slug or len(clean) > METHOD_LENGTH:
+    clean = one_line(name)
+    slug = slugify(clean.replace(".", "-"))
+    if not slug or not 0 < len(clean) <= METHOD_LENGTH or not clean.isprintable():
         raise SubmissionRefused(
-            f"{clean[:40]!r} can't name a method",
-            f"use 1 to {METHOD_LENGTH} characters with a letter or a digit among them",
+            f"{clean[:40]!a} can't name a method",
+            f"use 1 to {METHOD_LENGTH} visible characters, a Latin letter or a digit among them",
         )
-    known = Method.objects.filter(slug=slug).first()
-    return known or Method(slug=slug, name=clean, kind=kind)
+    known = Method.objects.filter(name__iexact=clean).order_by("id").first()
+    return known or Method(slug=_free_slug(slug, clean), name=clean, kind=kind)
+
+
+def one_line(text: str) -> str:
+    """The text with single spaces for line ends, tabs and runs of spaces."""
+    return " ".join(text.split())
+
+
+def _free_slug(slug: str, name: str) -> str:
+    """The slug, or where it is cut or another name's, with a tail that is this name's own."""
+    if len(slug) <= SLUG_LENGTH and not Method.objects.filter(slug=slug).exists():
+        return slug
+    tail = hashlib.sha256(name.casefold().encode()).hexdigest()[:8]
+    return f"{slug[: SLUG_LENGTH - len(tail) - 1].strip('-')}-{tail}"
 
 
 def plan(
@@ -112,7 +127,7 @@ def accept(
     Another upload under the same label adds what is new (more tasks, later rounds); it never
     replaces. `SubmissionRefused` when it can't be taken. Anonymous uploads have `user` None.
     """
-    clean = _clean_label(label)
+    clean = clean_label(label)
     boards = list(Gpu.objects.judging() if gpus is None else gpus)
     if not intake.candidates:
         raise SubmissionRefused("the upload holds no candidate", _first_refusal(intake))
@@ -164,10 +179,13 @@ def verdicts(submission: Submission) -> dict[str, int]:
     return dict(Counter(jobs.values_list("run__verdict", flat=True)))
 
 
-def _clean_label(label: str) -> str:
-    clean = " ".join(label.split())
-    if not 0 < len(clean) <= LABEL_LENGTH:
-        raise SubmissionRefused("the label is unusable", f"use 1 to {LABEL_LENGTH} characters")
+def clean_label(label: str) -> str:
+    """The label on one line. What nobody sees is refused: two labels could look alike."""
+    clean = one_line(label)
+    if not 0 < len(clean) <= LABEL_LENGTH or not clean.isprintable():
+        raise SubmissionRefused(
+            "the label is unusable", f"use 1 to {LABEL_LENGTH} visible characters"
+        )
     return clean
 
 

@@ -10,11 +10,12 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmark import vocabulary
-from benchmark.models import Method, Submission, Task
+from benchmark.models import Submission, Task
 from benchmark.web import page, viewer
 from runner import selectors, submitting
 from runner.forms import SubmissionForm
 from runner.intake import Intake, limits, read_upload
+from runner.throttling import UploadThrottle
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -28,11 +29,18 @@ def submit(request: HttpRequest) -> HttpResponse:
     form = SubmissionForm(request.POST, request.FILES, user=user)
     if not form.is_valid():
         return _form_page(request, form, code=400)
+    if refusal := UploadThrottle().refusal(request):
+        form.add_error(None, refusal)
+        return _form_page(request, form, code=429)
     name, data = form.cleaned_data["upload"]
     intake = read_upload(name, data, submitting.known_tasks())
-    if "check" in request.POST:
-        return _form_page(request, form, intake, _plan(intake, form.cleaned_data, user))
-    return _take(request, form, intake, user)
+    try:
+        if "check" in request.POST:
+            return _form_page(request, form, intake, _plan(intake, form.cleaned_data, user))
+        return redirect(_accepted(intake, form.cleaned_data, user))
+    except submitting.SubmissionRefused as refused:
+        form.add_error(None, f"{refused.reason}: {refused.remedy}.")
+        return _form_page(request, form, intake, code=400)
 
 
 @require_safe
@@ -72,29 +80,22 @@ def queue(request: HttpRequest) -> HttpResponse:
     return page(request, "runner/queue.html", context)
 
 
-def _take(request: HttpRequest, form: SubmissionForm, intake: Intake, user: Any) -> HttpResponse:
-    data = form.cleaned_data
-    try:
-        accepted = submitting.accept(
-            submitting.method_named(data["method"], data["kind"]),
-            data["label"],
-            intake,
-            user,
-            data["visibility"],
-        )
-    except submitting.SubmissionRefused as refused:
-        form.add_error(None, f"{refused.reason}: {refused.remedy}.")
-        return _form_page(request, form, intake, code=400)
-    return redirect(accepted)
+def _accepted(intake: Intake, data: dict[str, Any], user: Any) -> Submission:
+    return submitting.accept(
+        submitting.method_named(data["method"], data["kind"]),
+        data["label"],
+        intake,
+        user,
+        data["visibility"],
+    )
 
 
 def _plan(intake: Intake, data: dict[str, Any], user: Any) -> submitting.Plan:
     """What the upload would do. A submission that the user can't see stays unmentioned."""
-    name = " ".join(data["method"].split())
-    label = " ".join(data["label"].split())
-    visible = Submission.objects.visible_to(user).filter(method__name=name, label=label)
-    method = Method.objects.filter(pk__in=visible.values("method_id")).first()
-    return submitting.plan(intake, method, label)
+    method = submitting.method_named(data["method"], data["kind"])
+    label = submitting.clean_label(data["label"])
+    visible = Submission.objects.visible_to(user).filter(method_id=method.pk, label=label)
+    return submitting.plan(intake, method if visible.exists() else None, label)
 
 
 def _form_page(

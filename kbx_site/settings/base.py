@@ -137,12 +137,14 @@ REST_FRAMEWORK = {
         "rest_framework.parsers.MultiPartParser",
     ],
     "DEFAULT_THROTTLE_RATES": {"submissions": "60/hour"},
+    # X-Forwarded-For is anybody's to write: believed only as far as proxies of ours wrote it.
+    "NUM_PROXIES": 0,
 }
 
 # Strangers may submit only where a site says so; the one-machine settings do.
 KBX_OPEN_SUBMISSIONS = False
-DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
-FILE_UPLOAD_MAX_MEMORY_SIZE = MAX_UPLOAD_BYTES  # parsed in memory, never stored as a file
+# An upload may be pasted or a file; it is parsed in memory and never stored as a file.
+DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = MAX_UPLOAD_BYTES
 
 # How jobs travel: runner.dispatch. Seconds and counts; the tests shorten them.
 KBX_DISPATCH_WINDOW = env.integer("KBX_DISPATCH_WINDOW", 4)

@@ -6,7 +6,7 @@ KBX_ALLOWED_HOSTS; `.env.example` describes each.
 
 from kbx_site import env
 from kbx_site.settings.base import *  # noqa: F403  settings are layered by import, as Django does it
-from kbx_site.settings.base import DATABASES, STORAGES
+from kbx_site.settings.base import DATABASES, REST_FRAMEWORK, STORAGES
 
 SHORTEST_SECRET = 50  # characters; what `check --deploy` asks for too
 KNOWN_SECRETS = ("development-only", "django-insecure", "change-me", "changeme")
@@ -55,6 +55,7 @@ CSRF_TRUSTED_ORIGINS = [f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS]
 # Only behind a proxy that sets the header itself; else a visitor could claim HTTPS.
 if env.flag("KBX_BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    REST_FRAMEWORK = {**REST_FRAMEWORK, "NUM_PROXIES": 1}
 SECURE_SSL_REDIRECT = True
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]  # probes speak plain HTTP inside the cluster
 SECURE_HSTS_SECONDS = env.integer("KBX_HSTS_SECONDS", 365 * 24 * 3600)

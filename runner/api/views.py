@@ -7,13 +7,13 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
-from rest_framework.throttling import ScopedRateThrottle
 
 from benchmark.models import Submission
 from benchmark.models.entries import SubmissionQuerySet
 from runner import submitting
 from runner.api.serializers import SubmissionSerializer, UploadSerializer
 from runner.intake import read_upload
+from runner.throttling import UploadThrottle
 
 
 class MaySubmit(BasePermission):
@@ -36,7 +36,6 @@ class SubmissionViewSet(
     serializer_class = SubmissionSerializer
     lookup_field = "uuid"
     lookup_value_converter = "uuid"
-    throttle_scope = "submissions"
 
     def get_queryset(self) -> SubmissionQuerySet:
         visible = Submission.objects.visible_to(self.request.user)
@@ -46,7 +45,7 @@ class SubmissionViewSet(
         return UploadSerializer if self.action == "create" else SubmissionSerializer
 
     def get_throttles(self) -> list:
-        return [ScopedRateThrottle()] if self.action == "create" else []
+        return [UploadThrottle()] if self.action == "create" else []
 
     def create(self, request: Request) -> Response:
         """201 with the submission; 400 says what to change, and then nothing was stored."""

@@ -97,13 +97,13 @@ def test_a_label_belongs_to_who_used_it_first(method: Method, make: Any) -> None
     assert accept(method, "a", make.intake("gelu"), ann).candidates.count() == 2
 
 
-@pytest.mark.parametrize("label", ["", "   ", "x" * 81])
+@pytest.mark.parametrize("label", ["", "   ", "x" * 81, "a\u200bb", "\u202eb", "a\0b"])
 def test_an_unusable_label_is_refused(method: Method, make: Any, label: str) -> None:
     with pytest.raises(SubmissionRefused, match="label"):
         accept(method, label, make.intake("relu"))
 
 
-@pytest.mark.parametrize("name", ["", "!!!", "x" * 121])
+@pytest.mark.parametrize("name", ["", "!!!", "x" * 121, "\u202emodel", "a\u200bb", "a\0b", "模型"])
 def test_an_unusable_method_name_is_refused(db: None, name: str) -> None:
     with pytest.raises(SubmissionRefused, match="can't name a method"):
         method_named(name)
@@ -113,6 +113,17 @@ def test_names_that_differ_in_case_and_spaces_are_one_method(method: Method, mak
     accept(method, "a", make.intake("relu"))
     accept(method_named(" some  MODEL "), "b", make.intake("relu"))
     assert Method.objects.get().name == "Some Model"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("GPT-4.1", "GPT-41"), ("x" * 100, "x" * 101), ("C++", "C"), ("a b", "a-b")]
+)
+def test_other_names_are_other_methods(method: Method, make: Any, one: str, other: str) -> None:
+    first = accept(method_named(one), "a", make.intake("relu")).method
+    second = accept(method_named(other), "a", make.intake("relu")).method
+    assert (first.name, second.name) == (one, other)
+    assert first.slug != second.slug
+    assert method_named(other) == second
 
 
 def test_a_plan_tells_new_from_known_from_clashing_and_counts_jobs(

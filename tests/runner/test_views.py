@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
@@ -115,6 +116,50 @@ def test_check_only_shows_the_plan_and_stores_nothing(client, h200, relu):
     assert "1 on h200" in page
     assert not Submission.objects.exists()
     assert not Method.objects.exists()
+
+
+def test_what_was_typed_is_still_there_after_a_refusal(client, relu):
+    typed = entry(method="My <model>", label="third", text=KERNEL, task="relv", kind="agent")
+    typed["text"] = KERNEL.replace("def relu", "def typed")
+    page = errors(client.post(URL, typed))
+    assert 'value="My &lt;model&gt;"' in page
+    assert 'value="third"' in page
+    assert 'value="relv"' in page
+    assert '<option value="agent" selected>' in page
+    assert "def typed(input):" in page
+
+
+def test_a_long_paste_is_taken_like_a_file(client, h200, relu):
+    lines = json.dumps({"file": "relu.py", "predict": KERNEL, "prompt": "x" * 2_000_00})
+    assert client.post(URL, entry(text="\n".join([lines] * 12))).status_code == 302
+
+
+def test_uploads_are_counted_by_address_and_what_was_typed_stays(client, h200, relu, settings):
+    settings.REST_FRAMEWORK = settings.REST_FRAMEWORK | {
+        "DEFAULT_THROTTLE_RATES": {"submissions": "2/hour"}
+    }
+    cache.clear()
+
+    def send(label, **headers):
+        return client.post(URL, entry(text=KERNEL, task="relu", label=label), headers=headers)
+
+    assert [send(label).status_code for label in "ab"] == [302, 302]
+    refused = send("my label", **{"X-Forwarded-For": "1.2.3.4"})  # anybody can write that header
+    assert refused.status_code == 429
+    assert "More than 2 uploads in an hour" in refused.content.decode()
+    assert 'value="my label"' in refused.content.decode()
+    assert Submission.objects.count() == 2
+    sent = {"method": "M", "file": upload(KERNEL, "relu.py")}
+    assert client.post("/api/v1/submissions/", sent).status_code == 429
+    client.force_login(User.objects.create_user("ann"))
+    assert send("her own").status_code == 302
+    cache.clear()
+
+
+def test_a_check_refuses_what_submit_would_refuse(client, h200, relu):
+    assert "name a method" in errors(
+        client.post(URL, entry(text=KERNEL, task="relu", method="!!!", check="1"))
+    )
 
 
 def test_a_closed_site_asks_to_sign_in(client, relu, settings):
