@@ -54,7 +54,9 @@ class TaskVersionInline(ReadOnly, admin.TabularInline):
 
 @admin.register(Task)
 class TaskAdmin(BumpsBoard, admin.ModelAdmin):
-    """Tasks come from the suite through `sync_tasks`; here they are looked at and retired."""
+    """Tasks come from the suite through `sync_tasks`; here they are looked at and retired, until
+    the next `sync_tasks` brings back what the suite still has.
+    """
 
     list_display = ("slug", "category", "difficulty", "interpretable", "short_digest", "retired_at")
     list_filter = (
@@ -104,11 +106,19 @@ class GpuAdmin(BumpsBoard, admin.ModelAdmin):
     list_filter = ("is_judging", "can_time", "vendor")
     list_editable = ("is_judging",)
     search_fields = ("name", "slug", "architecture")
-    prepopulated_fields = {"slug": ("name",)}
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Gpu | None = None) -> tuple[str, ...]:
+        """A GPU's slug is the name of its queue, on which boards listen: given once."""
+        return ("slug",) if obj else ()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 @admin.register(Submission)
 class SubmissionAdmin(BumpsBoard, admin.ModelAdmin):
+    """What was entered. Only its visibility and settings can be changed; actions do the rest."""
+
     list_display = (
         "method", "label", "visibility", "candidates_count", "submitted_by", "withdrawn_at",
         "created_at",
@@ -116,7 +126,9 @@ class SubmissionAdmin(BumpsBoard, admin.ModelAdmin):
     list_filter = ("visibility", ("withdrawn_at", admin.EmptyFieldListFilter), "created_at")
     list_select_related = ("method", "submitted_by")
     search_fields = ("uuid", "label", "method__name", "submitted_by__username")
-    readonly_fields = ("uuid", "method", "label", "submitted_by", "notes", "created_at")
+    readonly_fields = (
+        "uuid", "method", "label", "submitted_by", "notes", "withdrawn_at", "created_at",
+    )  # fmt: skip
     date_hierarchy = "created_at"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
@@ -127,6 +139,10 @@ class SubmissionAdmin(BumpsBoard, admin.ModelAdmin):
         return int(submission.candidates_count)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Results are facts: a submission is withdrawn, which leaves a tombstone."""
         return False
 
 

@@ -6,8 +6,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from benchmark.admin import ReadOnly, SubmissionAdmin
-from benchmark.models import Submission
+from benchmark.admin import GpuAdmin, ReadOnly, SubmissionAdmin
+from benchmark.models import Gpu, Submission
 from runner import dispatch, submitting
 from runner.models import Device, Job
 
@@ -60,5 +60,16 @@ def withdraw(modeladmin: Any, request: HttpRequest, submissions: QuerySet[Submis
     modeladmin.message_user(request, f"Withdrawn; {cancelled} open jobs cancelled.")
 
 
-# The submissions' admin lives below, in `benchmark`, which knows nothing of jobs.
+@admin.action(description="Judge what the selected GPUs have not judged", permissions=["change"])
+def judge_missing(modeladmin: Any, request: HttpRequest, gpus: QuerySet[Gpu]) -> None:
+    asked = sum(map(dispatch.enqueue_missing, gpus.filter(is_judging=True)))
+    left_out = gpus.filter(is_judging=False).count()
+    modeladmin.message_user(request, f"{asked} judgements asked for.")
+    if left_out:
+        words = f"{left_out} of the GPUs judge nothing: tick “is judging” first."
+        modeladmin.message_user(request, words, messages.WARNING)
+
+
+# These admins live below, in `benchmark`, which knows nothing of jobs.
 SubmissionAdmin.actions = (judge_again, withdraw)  # type: ignore[misc]  # a class-wide list
+GpuAdmin.actions = (judge_missing,)  # type: ignore[misc]  # a class-wide list

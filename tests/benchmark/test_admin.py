@@ -7,9 +7,10 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from benchmark.models import Audit, Candidate, Gpu, Method, Run, Source, Submission, Task
-from runner.models import Job
+from runner.models import Device, Job
 
 pytestmark = pytest.mark.django_db
 OURS = [m for m in admin.site._registry if m._meta.app_label in ("benchmark", "runner")]
@@ -71,8 +72,72 @@ def test_the_action_judges_again(admin_client: Client, run: Run) -> None:
     assert Run.objects.get() == run
 
 
+def test_the_action_judges_what_is_missing_on_gpus_that_judge(
+    admin_client: Client, run: Run
+) -> None:
+    idle = Gpu.objects.create(slug="h20-3e", name="NVIDIA H20-3e")
+    action = {"action": "judge_missing", "_selected_action": [run.gpu_id, idle.pk]}
+    answer = admin_client.post(page(Gpu, "changelist"), action, follow=True).content.decode()
+    assert "0 judgements asked for" in answer
+    assert "1 of the GPUs judge nothing" in answer
+    Gpu.objects.update(is_judging=True)
+    admin_client.post(page(Gpu, "changelist"), action)
+    assert Job.objects.open().get().gpu == idle
+
+
+def test_a_gpu_is_switched_on_in_the_list_and_keeps_its_queue(
+    admin_client: Client, run: Run
+) -> None:
+    gpu = Gpu.objects.create(slug="h20-3e", name="NVIDIA H20-3e")
+    rows = Gpu.objects.order_by("name")
+    form = {"form-TOTAL_FORMS": 2, "form-INITIAL_FORMS": 2, "_save": "Save"}
+    for at, row in enumerate(rows):
+        form |= {f"form-{at}-id": row.pk, f"form-{at}-is_judging": "on"}
+    assert admin_client.post(page(Gpu, "changelist"), form).status_code == 302
+    gpu.refresh_from_db()
+    assert gpu.is_judging
+    facts = {"name": "H20 3e", "slug": "other", "peak_flops": "{}", "is_judging": "on"}
+    assert admin_client.post(page(Gpu, "change", gpu.pk), facts).status_code == 302
+    gpu.refresh_from_db()
+    assert (gpu.name, gpu.slug) == ("H20 3e", "h20-3e")
+
+
+@pytest.mark.parametrize("model", [Submission, Gpu, Task])
+def test_what_results_hang_on_can_not_be_deleted(
+    admin_client: Client, run: Run, model: Any
+) -> None:
+    row = model.objects.get()
+    assert admin_client.post(page(model, "delete", row.pk), {"post": "yes"}).status_code == 403
+    action = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
+    admin_client.post(page(model, "changelist"), action)
+    assert model.objects.get() == row
+
+
+def test_an_audit_needs_a_reason(admin_client: Client, run: Run) -> None:
+    for reason in ("", "   "):
+        entry = {"run": run.pk, "verdict": "cheat", "reason": reason, "evidence": ""}
+        assert admin_client.post(page(Audit, "add"), entry).status_code == 200
+    assert not Audit.objects.exists()
+
+
+def test_staff_without_permissions_may_do_nothing(client: Client, run: Run) -> None:
+    client.force_login(User.objects.create_user("staff", is_staff=True))
+    action = {"action": "judge_again", "_selected_action": [run.candidate.submission_id]}
+    assert client.post(page(Submission, "changelist"), action).status_code == 403
+    assert client.get(page(Run, "change", run.pk)).status_code == 403
+
+
+def test_withdrawing_is_an_action_and_cancels_what_is_open(admin_client: Client, run: Run) -> None:
+    Job.objects.create(candidate=run.candidate, gpu=run.gpu)
+    action = {"action": "withdraw", "_selected_action": [run.candidate.submission_id]}
+    admin_client.post(page(Submission, "changelist"), action)
+    assert not Job.objects.open().exists()
+    assert Submission.objects.get().withdrawn_at is not None
+
+
+@pytest.mark.parametrize("model", OURS, ids=lambda model: model._meta.model_name)
 def test_lists_do_not_query_by_the_row(
-    admin_client: Client, run: Run, django_assert_max_num_queries: Any
+    admin_client: Client, run: Run, model: Any, django_assert_max_num_queries: Any
 ) -> None:
     for at in range(30):
         source = Source.objects.create(sha256=f"{at:064x}", text="x", size=1)
@@ -82,8 +147,14 @@ def test_lists_do_not_query_by_the_row(
             source=source,
             round=at + 1,
         )
-        Run.objects.create(
+        again = Run.objects.create(
             candidate=candidate, gpu=run.gpu, task_digest="0" * 64, verdict="passed", stage="time"
         )
-    with django_assert_max_num_queries(15):
-        admin_client.get(page(Run, "changelist"))
+        Job.objects.create(candidate=candidate, gpu=run.gpu, state="done", run=again)
+        Audit.objects.create(run=again, verdict="clean", reason="looked at")
+        gpu = Gpu.objects.create(slug=f"gpu-{at}", name=f"GPU {at}")
+        Device.objects.create(gpu=gpu, serial=f"{at}", host="lab", last_seen_at=timezone.now())
+        method = Method.objects.create(slug=f"m{at}", name=f"M{at}")
+        Submission.objects.create(method=method, label="a", submitted_by=User.objects.first())
+    with django_assert_max_num_queries(20):
+        admin_client.get(page(model, "changelist"))
