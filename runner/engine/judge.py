@@ -244,6 +244,7 @@ class Judge:
                 trial.candidate.source, [contract.name, *contract.aliases]
             )
             trial.report.findings.extend(trial.source.findings)
+            trial.flagged = trial.source.reaches_inside
         assert self._nursery is not None
         with Session(self._nursery, self.device, self.options, self._without) as session:
             session.start()

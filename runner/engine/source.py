@@ -53,6 +53,11 @@ class Source:
     kernel_names: frozenset[str]
 
     @property
+    def reaches_inside(self) -> bool:
+        """Does it name what only somebody needs who wants to change others' code?"""
+        return any(finding.code == f"source-{REACHES_INSIDE}" for finding in self.findings)
+
+    @property
     def inexact_in_interpreter(self) -> bool:
         """Does a kernel name bfloat16 or fp8, which Triton's interpreter computes wrong without a
         word?
@@ -164,6 +169,15 @@ def _names(tree: ast.AST) -> Iterable[str]:
             yield from node.name.split(".")
 
 
+def _texts(tree: ast.AST) -> Iterable[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+REACHES_INSIDE = (
+    "reaches-inside"  # no kernel needs it: such a run is held back for somebody to look
+)
 SUSPECT_NAMES = {
     "uses-frames": (
         {
@@ -196,6 +210,18 @@ SUSPECT_NAMES = {
         {"exec", "eval", "compile", "__import__"},
         "runs code that it builds at run time",
     ),
+    REACHES_INSIDE: (
+        {
+            "__closure__",
+            "cell_contents",
+            "__globals__",
+            "f_globals",
+            "__subclasses__",
+            "f_locals",
+            "__code__",
+        },
+        "reaches inside of functions that are not its own",
+    ),
     "clock": ({"elapsed_time", "perf_counter", "do_bench"}, "touches clocks"),
 }
 
@@ -203,6 +229,8 @@ SUSPECT_NAMES = {
 def _findings(tree: ast.Module, names: frozenset[str]) -> Iterable[Finding]:
     for code, (words, meaning) in SUSPECT_NAMES.items():
         found = sorted(words & names)
+        if code == REACHES_INSIDE:
+            found = sorted({*found, *(words & frozenset(_texts(tree)))})
         if found:
             yield Finding(f"source-{code}", f"the source {meaning}: {', '.join(found)}", "load")
     if _falls_back(tree):

@@ -215,14 +215,15 @@ def test_a_candidate_sees_no_secret_of_its_judge(monkeypatch: pytest.MonkeyPatch
     assert "swordfish" not in report.log_tail
 
 
-@pytest.mark.parametrize("role", ["_referee", "_nursery"])
-def test_when_our_own_process_dies_it_is_our_failure_and_the_next_run_works(role: str) -> None:
+@pytest.mark.parametrize("roles", [["_referee"], ["_nursery"], ["_referee", "_nursery"]])
+def test_when_our_own_process_dies_it_is_our_failure_and_the_next_run_works(roles: list) -> None:
     with Judge(INTERPRETER, Options(trust_candidates=True)) as judge:
 
         def kill_it(stage: str, _done: int, _total: int) -> None:
             if stage == "check":
-                os.kill(getattr(judge, role)._process.pid, signal.SIGKILL)
+                for role in roles:
+                    os.kill(getattr(judge, role)._process.pid, signal.SIGKILL)
 
-        with pytest.raises(JudgeFailure, match=role.removeprefix("_")):
+        with pytest.raises(JudgeFailure, match=r"referee|nursery"):
             judge.judge(Candidate("relu", RELU), progress=kill_it)
         assert judge.judge(Candidate("relu", RELU)).verdict == PASSED

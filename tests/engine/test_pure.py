@@ -6,6 +6,8 @@ import socket
 import time
 
 import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from runner.engine import figures, physics, profiling, proof, protocol
 from runner.engine.devices import gpu_slug
@@ -13,6 +15,7 @@ from runner.engine.figures import Pair
 from runner.engine.operators import kind_of
 from runner.engine.protocol import Channel, Closed, Malformed, Overdue
 from runner.engine.source import Unloadable, cut_tests, inspect_source
+from runner.engine.witness import Witness
 
 KERNEL = "import triton\n@triton.jit\ndef k(x): pass\n"
 
@@ -300,3 +303,99 @@ class TestPhysics:
 )
 def test_gpu_slugs(name: str, slug: str) -> None:
     assert gpu_slug(name) == slug
+
+
+class TestStranger:
+    @pytest.fixture
+    def ends(self):
+        left, right = socket.socketpair()
+        yield Channel(left, stranger=True), right
+        left.close()
+        right.close()
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b'{"a": 1e999}',
+            b'{"a": [-1e999]}',
+            b'{"a": 9223372036854775808}',
+            b'{"a": "\\u0000"}',
+            b'{"\\ud800": 1}',
+            b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}",
+        ],
+    )
+    def test_what_cannot_be_sent_on_or_stored_is_refused(self, ends, body):
+        channel, other = ends
+        other.sendall(protocol.HEADER.pack(len(body)) + body)
+        with pytest.raises(Malformed):
+            channel.wait(soon())
+
+    def test_what_it_tells_is_kept_and_is_no_answer(self, ends):
+        channel, other = ends
+        protocol.send(other, {protocol.TOLD: "frames", "about": "x" * 1000})
+        protocol.send(other, {"ok": True})
+        assert channel.wait(soon()) == {"ok": True}
+        assert channel.told == [("frames", "x" * 200)]
+
+    def test_it_may_tell_at_any_time_and_answer_only_when_asked(self, ends):
+        channel, other = ends
+        protocol.send(other, {protocol.TOLD: "frames", "about": "sys._getframe"})
+        channel.post({"op": "call"})
+        protocol.send(other, {"ok": True})
+        assert channel.wait(soon())["ok"]
+        protocol.send(other, {"ok": True})
+        with pytest.raises(Malformed, match="nobody asked for"):
+            channel.post({"op": "call"})
+
+    def test_endless_telling_is_cut(self, ends):
+        channel, other = ends
+        for _ in range(protocol.MAX_TOLD + 5):
+            protocol.send(other, {protocol.TOLD: "a", "about": "b"})
+            with pytest.raises(Overdue):
+                channel.wait(time.monotonic() + 0.0001)
+        assert len(channel.told) <= protocol.MAX_TOLD
+
+
+class TestWitness:
+    """With the recorder on: what the mode sees is marked, what it does not see is found."""
+
+    @staticmethod
+    def watch(call) -> list[str] | None:
+        witness = Witness()
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                with witness.seen():
+                    return func(*args, **(kwargs or {}))
+
+        witness.start()
+        with Mode():
+            call(torch.ones(4, 4))
+        return witness.stop()
+
+    def test_what_the_mode_sees_is_no_finding_however_it_is_made_of_others(self):
+        def call(x):
+            torch.softmax(x @ x.t(), 0).mean().relu()
+            torch.nn.functional.dropout(x, 0.5, training=False)
+            torch.nn.functional.linear(x, x).to(torch.float64).contiguous()
+
+        assert self.watch(call) == []
+
+    def test_what_it_does_not_see_is(self):
+        def call(x):
+            with _disable_current_modes():
+                torch.relu(x @ x)
+
+        found = self.watch(call)
+        assert found is not None
+        assert {"aten::mm", "aten::relu"} <= set(found)
+
+    def test_allocation_and_copies_unseen_are_no_work(self):
+        def call(x):
+            with _disable_current_modes():
+                torch.empty_like(x).copy_(x).view(-1)
+
+        assert self.watch(call) == []
+
+    def test_a_recorder_that_was_stopped_is_noticed(self):
+        assert self.watch(lambda _: torch._C._autograd._disable_profiler_legacy()) is None
