@@ -3,24 +3,62 @@
 import io
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import httpx
 
+F = TypeVar("F", bound=Callable[..., Any])
 TIMEOUT_SECONDS = 60
 TAKEN = {".py", ".jsonl", ".ndjson", ".zip"}
 FINISHED = ("done", "declined", "lost", "cancelled")
+# What to do about an answer, where the site itself (or what stands before it) doesn't say.
+REMEDIES = {
+    401: "set KBX_TOKEN to your token of this site; its administrators hand tokens out",
+    404: "check --site (its address, without a path) and the uuid",
+    413: "the upload is too large for this site: send it in parts",
+    429: "wait as long as it says, or send everything in one file",
+}
+SITE_FAILED = "the site failed, nothing is wrong with what you sent: try again later"
+
+
+def site_option() -> Callable[[F], F]:
+    """`--site URL` of the commands that talk to a site."""
+    return click.option(
+        "--site", required=True, metavar="URL", callback=_read_site, help="http://127.0.0.1:8000"
+    )
+
+
+def _read_site(context: click.Context, option: click.Parameter, value: str) -> str:
+    try:
+        url = httpx.URL(value.strip().rstrip("/"))
+    except httpx.InvalidURL as error:
+        raise click.BadParameter(f"{value!r}: {error}") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise click.BadParameter(f"{value!r} is no address: it starts with http:// or https://")
+    return str(url).rstrip("/")
+
+
+@contextmanager
+def talking_to(site: str) -> Iterator[httpx.Client]:
+    """A client of the site's API; what goes wrong on the way is a `ClickException` in words."""
+    try:
+        with client(site) as http:
+            yield http
+    except httpx.TimeoutException as error:
+        raise click.ClickException(f"{site} did not answer within {TIMEOUT_SECONDS} s") from error
+    except httpx.HTTPError as error:
+        raise click.ClickException(f"{site} can't be reached: {error}") from error
 
 
 def client(site: str) -> httpx.Client:
     """A client of the site's API; KBX_TOKEN is sent where it is set."""
     token = os.environ.get("KBX_TOKEN")
     headers = {"Authorization": f"Token {token}"} if token else {}
-    base = f"{site.rstrip('/')}/api/v1/"
-    return httpx.Client(base_url=base, headers=headers, timeout=TIMEOUT_SECONDS)
+    return httpx.Client(base_url=f"{site}/api/v1/", headers=headers, timeout=TIMEOUT_SECONDS)
 
 
 def packed(path: Path) -> tuple[str, bytes]:
@@ -45,18 +83,33 @@ def answer(response: httpx.Response) -> dict[str, Any]:
     try:
         body = response.json()
     except ValueError:
-        body = {"detail": response.text[:300]}
+        body = None
     if response.is_success and isinstance(body, dict):
         return body
-    raise click.ClickException(f"{response.url} answered {response.status_code}: {_words(body)}")
+    said = f"{response.url} answered {response.status_code} {response.reason_phrase}"
+    raise click.ClickException(": ".join(filter(None, (said, _words(body), _remedy(response)))))
 
 
 def _words(body: Any) -> str:
-    if isinstance(body, dict) and "reason" in body:
+    """What the API says, or nothing where something else answered."""
+    if not isinstance(body, dict):
+        return ""
+    if "reason" in body:
         return f"{_text(body['reason'])}: {_text(body.get('remedy', ''))}"
-    if isinstance(body, dict):
-        return "; ".join(f"{name}: {_text(value)}" for name, value in body.items())
-    return str(body)
+    if set(body) == {"detail"}:
+        return _text(body["detail"]).rstrip(".")
+    return "; ".join(f"{name}: {_text(value)}" for name, value in body.items())
+
+
+def _remedy(response: httpx.Response) -> str:
+    if response.has_redirect_location:
+        there = response.url.join(response.headers["location"])
+        return f"the site is elsewhere: --site {there.scheme}://{there.netloc.decode()}"
+    if response.is_server_error:
+        return SITE_FAILED
+    if response.is_success:
+        return "this is no KernelBench-X site: check --site"
+    return REMEDIES.get(response.status_code, "")
 
 
 def _text(value: Any) -> str:

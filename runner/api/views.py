@@ -1,8 +1,10 @@
 """Submissions over HTTP: send one, see how far it is."""
 
+from typing import NoReturn
+
 from django.conf import settings
 from rest_framework import mixins, status, viewsets
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import NotAuthenticated, ValidationError
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -36,6 +38,14 @@ class SubmissionViewSet(
     serializer_class = SubmissionSerializer
     lookup_field = "uuid"
     lookup_value_converter = "uuid"
+
+    def permission_denied(
+        self, request: Request, message: str | None = None, code: str | None = None
+    ) -> NoReturn:
+        """Say what to send: DRF keeps the permission's words for those who are signed in."""
+        if request.authenticators and not request.successful_authenticator:
+            raise NotAuthenticated(message)
+        super().permission_denied(request, message, code)
 
     def get_queryset(self) -> SubmissionQuerySet:
         visible = Submission.objects.visible_to(self.request.user)

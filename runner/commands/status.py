@@ -7,25 +7,22 @@ from uuid import UUID
 import click
 import httpx
 
-from runner.site_client import answer, client, is_finished, summary
+from runner.site_client import answer, is_finished, site_option, summary, talking_to
 
 POLL_SECONDS = 2
 
 
 @click.command()
 @click.argument("uuid", type=UUID)
-@click.option("--site", required=True, metavar="URL", help="http://127.0.0.1:8000")
+@site_option()
 @click.option("--watch", is_flag=True, help="go on until every candidate is judged")
 def command(uuid: UUID, site: str, watch: bool) -> None:
     """Show how far the submission UUID is: jobs by state, runs by verdict."""
-    try:
-        with client(site) as http:
-            submission = show(http, uuid, "")
-            while watch and not is_finished(submission):
-                time.sleep(POLL_SECONDS)
-                submission = show(http, uuid, summary(submission))
-    except httpx.HTTPError as error:
-        raise click.ClickException(f"{site} can't be reached: {error}") from error
+    with talking_to(site) as http:
+        submission = show(http, uuid, "")
+        while watch and not is_finished(submission):
+            time.sleep(POLL_SECONDS)
+            submission = show(http, uuid, summary(submission))
 
 
 def show(http: httpx.Client, uuid: UUID, before: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import httpx
 import pytest
 from click.testing import CliRunner
@@ -137,13 +138,40 @@ def test_a_folder_is_sent_as_a_zip_of_what_sites_take(tmp_path: Path) -> None:
     assert zipfile.ZipFile(io.BytesIO(data)).namelist() == ["Math/add.py"]
 
 
-def test_the_sites_own_words_reach_the_terminal() -> None:
-    import click
+REFUSED = {"reason": "the upload holds no candidate", "remedy": "send .py"}
 
-    body = {"reason": "the upload holds no candidate", "remedy": "send .py"}
-    request = httpx.Request("POST", "http://site/")
-    with pytest.raises(click.ClickException, match=r"no candidate: send \.py"):
-        site_client.answer(httpx.Response(400, json=body, request=request))
+
+@pytest.mark.parametrize(
+    ("response", "said"),
+    [
+        (httpx.Response(400, json=REFUSED), r"no candidate: send \.py"),
+        (httpx.Response(400, json={"file": ["larger than 32 MiB"]}), "file: larger than 32 MiB"),
+        (httpx.Response(401, json={"detail": "Invalid token."}), "Invalid token: set KBX_TOKEN"),
+        (httpx.Response(413, text="<html>nginx</html>"), "Too Large: .*send it in parts"),
+        (httpx.Response(429, json={"detail": "Available in 9 s."}), "Available in 9 s: wait"),
+        (httpx.Response(404, text="<html>"), "Not Found: check --site"),
+        (httpx.Response(502, text="<html>"), "Bad Gateway: the site failed"),
+        (httpx.Response(200, text="<html>"), "no KernelBench-X site"),
+        (
+            httpx.Response(301, headers={"location": "https://site.org/api/v1/x"}),
+            "--site https://site.org$",
+        ),
+    ],
+    ids=lambda value: str(getattr(value, "status_code", "")),
+)
+def test_what_a_site_answers_reaches_the_terminal_with_a_remedy(
+    response: httpx.Response, said: str
+) -> None:
+    response.request = httpx.Request("POST", "http://site.org/api/v1/x")
+    with pytest.raises(click.ClickException, match=said):
+        site_client.answer(response)
+
+
+@pytest.mark.parametrize("site", ["", "site.org", "ftp://site.org", "http://"])
+def test_what_is_no_address_is_refused(tmp_path: Path, site: str) -> None:
+    done = CliRunner().invoke(submit.command, [str(tmp_path), "--method", "M", "--site", site])
+    assert done.exit_code == 2
+    assert "--site" in done.output
 
 
 @pytest.mark.django_db
