@@ -116,6 +116,7 @@ def method(request: HttpRequest, slug: str) -> HttpResponse:
         "rounds": rounds,
         "categories": vocabulary.CATEGORIES,
         "verdicts": _failed_verdicts(on_gpus),
+        "meanings": vocabulary.VERDICTS,
     }
     return page(request, "leaderboard/method.html", context)
 
@@ -135,11 +136,12 @@ def run(request: HttpRequest, uuid: UUID) -> HttpResponse:
 @require_safe
 def source(request: HttpRequest, uuid: UUID) -> HttpResponse:
     """The candidate's text as text: never sniffed as anything else, never shown inline."""
-    text = runs.run_source(uuid, viewer(request))
-    if text is None:
+    found = runs.run_source(uuid, viewer(request))
+    if found is None:
         raise Http404(f"There is no run {uuid} here, or it is not public.")
+    name, text = found
     response = HttpResponse(text, content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{uuid}.py"'
+    response["Content-Disposition"] = f'attachment; filename="{name}.py"'
     response["X-Content-Type-Options"] = "nosniff"
     return response
 

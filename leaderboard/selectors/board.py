@@ -75,11 +75,11 @@ class BoardData:
 
 def gpus() -> tuple[GpuRow, ...]:
     """GPUs with listed results or in service, the default first: one that times, most results."""
-    tally = Run.objects.listed().order_by().values("gpu_id").annotate(runs=Count("id"))
-    counts = dict(tally.values_list("gpu_id", "runs"))
-    known = Gpu.objects.filter(Q(pk__in=list(counts)) | Q(is_judging=True))
+    listed = Run.objects.listed().filter(gpu=OuterRef("pk")).order_by().values("gpu_id")
+    tally = Subquery(listed.annotate(runs=Count("id")).values("runs"))
+    known = Gpu.objects.annotate(tally=tally).filter(Q(tally__gt=0) | Q(is_judging=True))
     rows = [
-        GpuRow(gpu.pk, gpu.slug, gpu.name, gpu.architecture, gpu.can_time, counts.get(gpu.pk, 0))
+        GpuRow(gpu.pk, gpu.slug, gpu.name, gpu.architecture, gpu.can_time, gpu.tally or 0)
         for gpu in known
     ]
     return tuple(

@@ -95,6 +95,17 @@ class RunPage:
         return tuple(row for row in self.measurements if row.speedup is not None)
 
     @property
+    def error_unit(self) -> str:
+        """What errors are counted in; empty where no case came so far as to have one."""
+        return next((row.unit for row in self.measurements if row.unit), "")
+
+    @property
+    def kernels_profiled(self) -> bool:
+        """Whether the device could say more about the kernels than how often they were called."""
+        facts = ("device_ms", "registers", "spills", "shared_bytes")
+        return any(kernel.get(fact) is not None for kernel in self.kernels for fact in facts)
+
+    @property
     def file_name(self) -> str:
         return f"{self.task}.py"
 
@@ -111,12 +122,12 @@ def run_page(uuid: UUID, user: Any) -> RunPage | None:
     return _page(run) if run else None
 
 
-def run_source(uuid: UUID, user: Any) -> str | None:
-    """The candidate's text, for download; None where hidden or withdrawn."""
+def run_source(uuid: UUID, user: Any) -> tuple[str, str] | None:
+    """The candidate's (task, text), for download; None where hidden or withdrawn."""
     visible = Submission.objects.visible_to(user).filter(withdrawn_at__isnull=True)
     return (
         Run.objects.filter(candidate__submission__in=visible, uuid=uuid)
-        .values_list("candidate__source__text", flat=True)
+        .values_list("candidate__task__slug", "candidate__source__text")
         .first()
     )
 
@@ -174,16 +185,19 @@ def _page(run: Run) -> RunPage:
 
 
 def _flat(tree: Any, path: str = "") -> Iterable[tuple[str, Any]]:
-    """Leaves of nested objects with the words that lead to them: {"a": {"b": 1}} is "a b", 1."""
+    """Leaves of nested objects with the words that lead to them: {"a": {"b": 1}} is "a b", 1.
+
+    Left out is what says nothing: empty text, and the 0 bytes of a device that has no memory.
+    """
     if isinstance(tree, dict):
         for name, branch in tree.items():
             yield from _flat(branch, f"{path} {name}".strip())
     elif isinstance(tree, list):
-        yield path, ", ".join(map(str, tree))
+        yield path.replace("_", " "), ", ".join(map(str, tree))
     elif isinstance(tree, bool):
-        yield path, "yes" if tree else "no"
-    else:
-        yield path, tree
+        yield path.replace("_", " "), "yes" if tree else "no"
+    elif tree not in ("", None) and (path, tree) != ("device memory", 0):
+        yield path.replace("_", " "), tree
 
 
 def _audits(found: Iterable[Audit]) -> Iterable[AuditRow]:

@@ -1,9 +1,13 @@
 """Template filters over leaderboard.figures, and the small drawings of table cells."""
 
 import math
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from django import template
+from django.utils.html import escape, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
 from leaderboard import figures
 from leaderboard.listing import listing
@@ -14,6 +18,7 @@ register.filter("error_figure", figures.error_figure)
 register.filter("listing", listing)
 register.filter("speed_word", figures.speed_word)
 
+_CODE = re.compile(r"`([^`]+)`")
 AXIS = 2.0  # log2 units either side of 1.0x on the whisker: 1/4x to 4x
 
 
@@ -65,3 +70,34 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return figures.figure(value)
     return figures.MISSING if value is None else str(value)
+
+
+@register.filter
+def any_speedup(lines: Sequence[Any]) -> bool:
+    """Whether a list of runs has a speedup to show: else it needs no column for them."""
+    return any(line.speedup for line in lines)
+
+
+@register.filter
+def any_timed(on_gpus: Sequence[Any]) -> bool:
+    """Whether any of a method's devices can time: else no column about speed is shown."""
+    return any(row.gpu.can_time for row in on_gpus)
+
+
+@register.filter
+def prose(text: str) -> SafeString:
+    """A docstring as HTML: its lines flow, blank lines part paragraphs, `names` are code."""
+    paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
+    return format_html_join("", "<p>{}</p>", ((inline_code(part),) for part in paragraphs))
+
+
+@register.filter
+def inline_code(text: str) -> SafeString:
+    """A line with its `names` as code."""
+    return mark_safe(_CODE.sub(r"<code>\1</code>", escape(text)))  # noqa: S308  escaped first
+
+
+@register.filter
+def without_words(shape: str, case: Any) -> str:
+    """A case's shape without the dtype and the spread that stand in columns of their own."""
+    return " ".join(word for word in shape.split() if word not in (case.dtype, case.family))

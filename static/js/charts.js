@@ -12,7 +12,7 @@
     }
     if (layout.xaxis2) copy.xaxis.title = { text: "speedup · right: without one" };
     if (layout.legend) {
-      copy.legend = { ...layout.legend, entrywidth: 74, font: { size: 10 } };
+      copy.legend = { ...layout.legend, xref: "container", x: 0, entrywidth: 70, font: { size: 10 } };
       copy.height = layout.height + 50;
     }
     return copy;

@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
 
 from leaderboard.figures import Interval, error_figure, figure, interval, speed_word
+from leaderboard.templatetags.figures import prose, without_words
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,13 @@ def test_an_interval_is_whole_or_missing():
 )
 def test_within_five_percent_is_neither_fast_nor_slow(speedup, word):
     assert speed_word(speedup) == word
+
+
+def test_a_docstring_flows_and_its_names_are_code_but_never_markup():
+    html = prose("Adds `eps`\nto <b>.\n\nThen `x`.")
+    assert html == "<p>Adds <code>eps</code> to &lt;b&gt;.</p><p>Then <code>x</code>.</p>"
+
+
+def test_a_shape_does_not_repeat_the_columns_beside_it():
+    case = SimpleNamespace(dtype="float32", family="wide")
+    assert without_words("rows=3 float32 wide dim=0", case) == "rows=3 dim=0"

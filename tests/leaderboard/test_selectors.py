@@ -197,7 +197,7 @@ def test_queries_do_not_grow_with_rows(site, make, django_assert_num_queries):
         make.run(other, site.relu, site.h200, speedup=1.0 + i)
     gpus = boards.gpus()
     choice = read_choice({}, gpus)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(1):
         boards.gpus()
     with django_assert_num_queries(4):
         boards.board_data(choice)

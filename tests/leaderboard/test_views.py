@@ -276,7 +276,7 @@ def test_a_kept_board_is_shown_without_asking_again_until_results_change(client,
     client.get("/leaderboard/")
     with CaptureQueriesContext(connection) as queries:
         client.get("/leaderboard/")
-    assert len(queries) == 1
+    assert len(queries) == 2  # the generation, and what still waits
     run = make.run(site.beta, site.add, site.h200, speedup=77.0)
     Audit.objects.create(run=run, verdict=vocabulary.CLEAN, reason="bumps the generation")
     assert "77.0" in client.get("/leaderboard/").content.decode()
@@ -289,3 +289,50 @@ def test_what_becomes_private_leaves_the_kept_board(client, site):
     site.beta.save()
     Board.bump()  # as the admin does with every change
     assert "Beta" not in client.get("/").content.decode()
+
+
+def test_a_board_that_grows_says_how_much_still_waits(client, site, make):
+    from runner.models import Job
+
+    candidate = make.candidate(site.beta, site.add)
+    job = Job.objects.create(candidate=candidate, gpu=site.h200)
+    for url in ("/", "/leaderboard/", "/categories/", "/categories/math/"):
+        assert "1 candidate waits or is under judgement on H200" in _flat(client.get(url)), url
+    assert "Judging goes on" not in _flat(client.get(f"/?gpu={site.cpu.slug}"))
+    job.delete()
+    assert "Judging goes on" not in _flat(client.get("/"))
+
+
+def test_the_interpreter_is_not_said_to_time_anything(client, site):
+    page = _flat(client.get(f"/?gpu={site.cpu.slug}"))
+    assert "Correctness only." in page
+    assert "95 % intervals." not in page.split("<footer")[0]
+    method = _flat(client.get("/methods/alpha/"))
+    assert "Speedup, geometric mean" in method  # the H200 times
+
+
+def test_a_cell_says_when_fewer_than_all_were_judged(client, site):
+    assert "2/2</td>" in _flat(client.get("/categories/"))
+    assert "0/2<small>1 judged</small>" in _flat(client.get("/categories/"))
+
+
+def test_every_spread_of_the_suite_is_explained(client, db):
+    from benchmark.suite.inputs import FAMILIES
+
+    page = client.get("/about/metrics/").content.decode()
+    assert [word for word in FAMILIES if f'<th scope="row">{word}</th>' not in page] == []
+
+
+def test_every_stage_and_verdict_is_explained(client, db):
+    page = client.get("/about/metrics/").content.decode()
+    for word in (*vocabulary.STAGES, *vocabulary.VERDICTS):
+        assert f">{word}</th>" in page
+
+
+def test_a_download_is_named_like_its_task(client, site):
+    response = client.get(f"/runs/{site.fast.uuid}/source.py")
+    assert response["Content-Disposition"] == 'attachment; filename="relu.py"'
+
+
+def _flat(response) -> str:
+    return " ".join(response.content.decode().split())
