@@ -100,6 +100,9 @@ BLINDERS = (
     (torch.utils._python_dispatch, "_pop_mode_temporarily"),
     (torch._ops.OpOverload, "redispatch"),
     (torch._C._DispatchOperatorHandle, "redispatch_boxed"),
+    (torch._C, "_dispatch_get_computed_kernel_for_dispatch_key"),
+    (getattr(torch._C, "_SafeKernelFunction", torch._C), "call_boxed"),
+    (torch.library, "get_kernel"),
 )
 
 _ours = str(Path(__file__).resolve().parents[2]) + "/"
@@ -113,11 +116,16 @@ def is_standard(name: str) -> bool:
     return name.startswith(_standard) and not name.startswith(_installed)
 
 
+def is_known_file(name: str) -> bool:
+    """Is a file ours, Python's, or an installed library's?"""
+    return name.startswith((*_installed, *_standard, _ours))
+
+
 def is_candidates(frame: FrameType | None) -> bool:
     """Is this the candidate's code, and not ours, Python's or an installed library's?"""
     if frame is None:
         return False
-    return not frame.f_code.co_filename.startswith((*_installed, *_standard, _ours))
+    return not is_known_file(frame.f_code.co_filename)
 
 
 def first_outside(frame: FrameType | None, inside: Callable[[str], bool]) -> FrameType | None:
@@ -150,12 +158,19 @@ def word_for(event: str, arguments: tuple) -> str | None:
     if event == "object.__setattr__":
         return CODE if arguments[1] == "__code__" else None
     if event == "import":
-        return LIBRARY if str(arguments[0]).partition(".")[0] in LIBRARIES else None
+        return _word_for_import(str(arguments[0]), str(arguments[1]))
     if event == "compile":
-        return CODE if str(arguments[1]).startswith((*_installed, *_standard, _ours)) else None
+        return CODE if is_known_file(str(arguments[1])) else None
     if event == "open":
         return MEMORY if str(arguments[0]).startswith("/proc/") else None
     return EVENTS.get(event)
+
+
+def _word_for_import(name: str, file: str) -> str | None:
+    """Compiled modules of one's own, and what compiles them, are native code."""
+    if name == "torch.utils.cpp_extension" or (file.endswith(".so") and not is_known_file(file)):
+        return NATIVE
+    return LIBRARY if name.partition(".")[0] in LIBRARIES else None
 
 
 def listen(tell: Tell) -> None:

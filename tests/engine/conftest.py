@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def judge() -> Iterator[Judge]:
     """Stages end within seconds, so that an endless candidate doesn't hold the tests up."""
-    limits = Limits(load=60, call=20, check=120, proof=60)
+    limits = Limits(load=30, call=20, check=120, proof=60)
     with Judge(INTERPRETER, Options(limits=limits, trust_candidates=True)) as judge:
         yield judge
 
