@@ -1,35 +1,46 @@
 """Real processes, a real broker, a real database: from an upload to the page that shows its run.
 
 Each site lives in a temporary folder (or on the servers that the environment names) with leases of
-seconds, so that a lost board is noticed soon. Waiting is reading the lines of `kbx status --watch`.
+seconds, so that a lost board is noticed soon. Tests wait for a state in the database, up to
+PATIENCE. Whatever is killed, each candidate ends with the one verdict that is its own.
 """
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
+import kombu
 import psycopg2
 import pytest
 
 from runner.processes import Child, stop_all
 
 ROOT = Path(__file__).resolve().parents[2]
+SERVERS = pytest.mark.servers
 PATIENCE = 150  # seconds; only a broken system needs them
+POLL_SECONDS = 0.1
+QUEUES = ("site", "gpu.cpu-interpreter")
 RELU = (ROOT / "samples/plain/Activation/relu.py").read_text()
-SLOW = RELU + "\nimport time\ntime.sleep(6)\n"
 WRONG = RELU.replace("def relu(", "def original(") + (
     "\n\ndef relu(input, inplace=False):\n    return original(input) * 2 + 1\n"
 )
+# Long enough at its import to be killed there; then it fails by its own doing, with its own words.
+SLOW = RELU + "\nimport time\ntime.sleep(8)\nraise ValueError('my own fault')\n"
+QUICK = RELU + "\nraise ValueError('my own fault')\n"
 
 
 def free_port() -> int:
@@ -38,38 +49,37 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def manage(environment: dict[str, str], *arguments: str) -> None:
+    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def environment_of(folder: Path, **servers: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "kbx_site.settings.development",
+        "KBX_STATE_DIR": str(folder),
+        "KBX_BROKER_URL": "filesystem://localhost//",
+        "KBX_TRUST_CANDIDATES": "1",
+        "KBX_RUN_LEASE": "10",
+        "KBX_QUEUE_LEASE": "15",
+        "KBX_HEARTBEAT_SECONDS": "1",
+        "KBX_SWEEP_SECONDS": "1",
+        "KBX_RETRY_SECONDS": "1",
+        "PYTHONPATH": str(ROOT),
+        **servers,
+    }
+
+
 class Site:
     """A web process, the site's worker and one board (the interpreter)."""
 
     def __init__(self, folder: Path, servers: dict[str, str]) -> None:
         self.folder, self.port = folder, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.environment = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "kbx_site.settings.development",
-            "KBX_STATE_DIR": str(folder),
-            "KBX_BROKER_URL": "filesystem://localhost//",
-            "KBX_TRUST_CANDIDATES": "1",
-            "KBX_RUN_LEASE": "6",
-            "KBX_QUEUE_LEASE": "6",
-            "KBX_HEARTBEAT_SECONDS": "1",
-            "KBX_SWEEP_SECONDS": "1",
-            "KBX_RETRY_SECONDS": "1",
-            "PYTHONPATH": str(ROOT),
-            **servers,
-        }
+        self.environment = environment_of(folder, **servers)
         self.children: list[Child] = []
-
-    def set_up(self) -> None:
-        self.manage("migrate", "-v0")
-        self.manage("sync_tasks")
-        self.manage("judge_on", "cpu-interpreter")
-
-    def manage(self, *arguments: str) -> str:
-        command = [sys.executable, str(ROOT / "manage.py"), *arguments]
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
 
     def start(self, name: str, *module: str) -> Child:
         command = [sys.executable, "-m", *module]
@@ -83,9 +93,11 @@ class Site:
         retries = httpx.Client(transport=httpx.HTTPTransport(retries=10), timeout=PATIENCE)
         assert retries.get(f"{self.url}/readyz").json() == {"database": True}
 
-    def start_workers(self) -> Child:
-        """The site's worker, and the board's, which is returned."""
-        self.start("site", "runner", "worker", "--no-devices", "--site-queue")
+    def start_writer(self) -> Child:
+        """The site's worker, which writes results down."""
+        return self.start("site", "runner", "worker", "--no-devices", "--site-queue")
+
+    def start_board(self) -> Child:
         return self.start("board", "runner", "worker", "--devices", "cpu")
 
     def submit(self, **sources: str) -> str:
@@ -102,100 +114,229 @@ class Site:
         assert sent.status_code == 201, sent.text
         return str(sent.json()["uuid"])
 
-    def progress(self, uuid: str) -> Iterator[str]:
-        """The lines of `kbx status --watch`, until everything is judged."""
-        command = [sys.executable, "-m", "runner", "status", uuid, "--watch", "--site", self.url]
-        watching = subprocess.Popen(
-            ["timeout", str(PATIENCE), *command], env=self.environment,
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert watching.stdout is not None
-        with watching:
-            yield from watching.stdout
-        assert watching.returncode == 0, self.logs()
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """What is in the site's own database, without its help."""
+        url = self.environment["DATABASE_URL"]
+        connect = sqlite3.connect if url.startswith("sqlite") else psycopg2.connect
+        with closing(connect(url.removeprefix("sqlite:///"))) as connection:
+            cursor = connection.cursor()
+            cursor.execute(query)
+            return list(cursor.fetchall())
 
-    def rows(self, expression: str) -> Any:
-        """A Python expression over the models, read in the site's own database, as JSON."""
-        code = (
-            "import json; from runner.models import *; from benchmark.models import *; "
-            f"print('ROWS' + json.dumps(list({expression}), default=str))"
+    def jobs(self) -> dict[str, tuple[str, str, int]]:
+        """State, stage and attempt of the job by task."""
+        found = self.rows(
+            "SELECT task.slug, job.state, job.stage, job.attempt FROM runner_job job"
+            " JOIN benchmark_candidate candidate ON candidate.id = job.candidate_id"
+            " JOIN benchmark_task task ON task.id = candidate.task_id"
         )
-        return json.loads(self.manage("shell", "-v0", "-c", code).partition("ROWS")[2])
+        return {slug: (state, stage, attempt) for slug, state, stage, attempt in found}
+
+    def runs(self) -> list[tuple[str, str, str]]:
+        """Task, verdict and detail of every run."""
+        return self.rows(
+            "SELECT task.slug, run.verdict, run.detail FROM benchmark_run run"
+            " JOIN benchmark_candidate candidate ON candidate.id = run.candidate_id"
+            " JOIN benchmark_task task ON task.id = candidate.task_id ORDER BY task.slug"
+        )
+
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        wait_until(holds, lambda: f"{self.jobs()}\n{self.logs()}")
+
+    def wait_until_judging(self, task: str) -> None:
+        """Until the candidate's own code runs on the board."""
+        self.wait_until(lambda: self.jobs()[task][:2] == ("running", "load"))
+
+    def wait_until_judged(self) -> None:
+        self.wait_until(lambda: {state for state, *_ in self.jobs().values()} == {"done"})
 
     def logs(self) -> str:
         return "\n".join(path.read_text()[-4000:] for path in self.folder.glob("*.log"))
 
 
-@contextmanager
-def embedded(folder: Path) -> Iterator[dict[str, str]]:
-    yield {"DATABASE_URL": f"sqlite:///{folder / 'kbx.sqlite3'}"}
+def wait_until(holds: Callable[[], bool], explain: Callable[[], str]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, explain()
+        time.sleep(POLL_SECONDS)
+
+
+def fill(folder: Path, database: str) -> None:
+    """Tables and tasks, once; each site gets a copy."""
+    environment = environment_of(folder, DATABASE_URL=database)
+    manage(environment, "migrate", "-v0")
+    manage(environment, "sync_tasks")
+    manage(environment, "judge_on", "cpu-interpreter")
+
+
+@pytest.fixture(scope="module")
+def filled_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("filled")
+    fill(folder, f"sqlite:///{folder / 'kbx.sqlite3'}")
+    return folder / "kbx.sqlite3"
 
 
 @contextmanager
-def on_servers(folder: Path) -> Iterator[dict[str, str]]:
-    """A database of its own beside the one that is named, and the broker, emptied."""
-    broker, database = os.environ["KBX_TEST_BROKER_URL"], os.environ["KBX_TEST_DATABASE_URL"]
-    if broker.startswith("redis"):
-        import redis
-
-        redis.Redis.from_url(broker).flushdb()
-    name = f"kbx_{uuid4().hex[:12]}"
-    with closing(psycopg2.connect(database)) as connection:
+def database_of_its_own(**options: str) -> Iterator[str]:
+    """The URL of a new database on the server that the environment names; dropped at the end."""
+    server, name = os.environ["KBX_TEST_DATABASE_URL"], f"kbx_{uuid4().hex[:12]}"
+    like = "".join(f" {word.upper()} {value}" for word, value in options.items())
+    with closing(psycopg2.connect(server)) as connection:
         connection.autocommit = True
-        connection.cursor().execute(f"CREATE DATABASE {name}")
+        connection.cursor().execute(f"CREATE DATABASE {name}{like}")
         try:
-            own = urlsplit(database)._replace(path=f"/{name}").geturl()
-            yield {"DATABASE_URL": own, "KBX_BROKER_URL": broker}
+            yield urlsplit(server)._replace(path=f"/{name}").geturl()
         finally:
             connection.cursor().execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.fixture(scope="module")
+def filled_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name of a database to copy."""
+    with database_of_its_own() as url:
+        fill(tmp_path_factory.mktemp("filled"), url)
+        yield urlsplit(url).path.strip("/")
+
+
+@pytest.fixture
+def embedded(tmp_path: Path, filled_file: Path) -> dict[str, str]:
+    shutil.copy(filled_file, tmp_path)
+    return {"DATABASE_URL": f"sqlite:///{tmp_path / filled_file.name}"}
+
+
+@pytest.fixture
+def on_servers(filled_database: str) -> Iterator[dict[str, str]]:
+    broker = os.environ["KBX_TEST_BROKER_URL"]
+    empty(broker)
+    with database_of_its_own(template=filled_database) as url:
+        yield {"DATABASE_URL": url, "KBX_BROKER_URL": broker}
+
+
+def empty(broker: str) -> None:
+    """What an earlier test left in the queues is not this one's."""
+    if broker.startswith("redis"):
+        import redis
+
+        redis.Redis.from_url(broker).flushdb()
+        return
+    for queue in QUEUES:
+        with kombu.Connection(broker) as connection, contextlib.suppress(connection.channel_errors):
+            connection.default_channel.queue_delete(queue)
+
+
 @pytest.fixture(
     params=[
-        pytest.param(embedded, id="embedded"),
-        pytest.param(on_servers, id="servers", marks=pytest.mark.servers),
+        pytest.param("embedded"),
+        pytest.param("on_servers", id="servers", marks=SERVERS),
     ]
 )
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
-    with request.param(tmp_path) as servers:
-        site = Site(tmp_path, servers)
-        site.set_up()
-        try:
-            site.start_web()
-            yield site
-        finally:
-            stop_all(site.children[::-1], 10)
+    site = Site(tmp_path, request.getfixturevalue(request.param))
+    try:
+        site.start_web()
+        yield site
+    finally:
+        stop_all(site.children[::-1], 10)
 
 
-def celery_workers(of: Child) -> list[int]:
-    """The Celery workers below a `kbx worker`; each leads its own process group."""
-    children = Path(f"/proc/{of.process.pid}/task/{of.process.pid}/children").read_text()
-    return [int(pid) for pid in children.split()]
+def processes() -> Iterator[tuple[int, int, Path]]:
+    """Process id, parent's id and folder in /proc of everything alive."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if fields[0] != "Z":
+                yield int(folder.name), int(fields[1]), folder
 
 
-def group_members(group: int) -> list[str]:
-    """The command lines of the living processes in a process group."""
-    members = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-            if int(fields[2]) == group and fields[0] != "Z":
-                members.append((stat.parent / "cmdline").read_text())
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return members
+def children_of(pid: int) -> list[int]:
+    return [child for child, parent, _ in processes() if parent == pid]
+
+
+def below(pid: int) -> list[int]:
+    """All processes that this one started, and theirs."""
+    return [found for child in children_of(pid) for found in (child, *below(child))]
+
+
+def processes_of(site: Site) -> list[str]:
+    """Command lines of living processes that work for this site, its web process left out."""
+    mark, found = f"KBX_STATE_DIR={site.folder}".encode(), []
+    for _, _, folder in processes():
+        with contextlib.suppress(OSError):
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                found.append((folder / "cmdline").read_text().replace("\0", " "))
+    return [line for line in found if "gunicorn" not in line]
+
+
+def celery_worker(of: Child) -> int:
+    [worker] = children_of(of.process.pid)
+    return worker
+
+
+def kill(*pids: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def kill_judging_process(site: Site, board: Child, writer: Child) -> None:
+    """Of the board's worker only the pool's process: Celery gives the message out again."""
+    worker = celery_worker(board)
+    [judging] = children_of(worker)
+    kill(judging)
+    site.wait_until(lambda: children_of(worker) not in ([], [judging]))
+
+
+def kill_boards_worker(site: Site, board: Child, writer: Child) -> None:
+    """The Celery worker with all below it, at once; `kbx worker` starts another."""
+    worker = celery_worker(board)
+    kill(worker, *below(worker))
+
+
+def kill_boards_host(site: Site, board: Child, writer: Child) -> None:
+    """`kbx worker` and all below it, as when a host loses power; then the host is back."""
+    kill(board.process.pid, *below(board.process.pid))
+    site.start_board()
+
+
+def kill_board_and_nothing_below(site: Site, board: Child, writer: Child) -> None:
+    """What `kbx worker` started must not go on unwatched; another one takes its place."""
+    worker = celery_worker(board)
+    kill(board.process.pid)
+    site.wait_until(lambda: worker not in [pid for pid, _, _ in processes()])
+    site.start_board()
+
+
+def kill_sites_worker(site: Site, board: Child, writer: Child) -> None:
+    """The process that writes results down, with its clock; `kbx worker` starts another."""
+    worker = celery_worker(writer)
+    kill(worker, *below(worker))
+
+
+def kill_sites_host(site: Site, board: Child, writer: Child) -> None:
+    kill(writer.process.pid, *below(writer.process.pid))
+    site.start_writer()
+
+
+Strike = Callable[[Site, Child, Child], None]
+PROCESSES = [kill_judging_process, kill_boards_worker, kill_sites_worker]
+HOSTS = [kill_boards_host, kill_board_and_nothing_below, kill_sites_host]
 
 
 def test_an_upload_becomes_a_run_on_a_page(site: Site) -> None:
-    site.start_workers()
+    site.start_writer()
+    site.start_board()
     uuid = site.submit(relu=RELU, gelu=WRONG.replace("relu", "gelu"))
-    last = list(site.progress(uuid))[-1]
-    assert last.startswith("2/2 judged"), site.logs()
-    verdicts = dict(site.rows("Run.objects.values_list('candidate__task__slug', 'verdict')"))
+    command = [sys.executable, "-m", "runner", "status", uuid, "--watch", "--site", site.url]
+    watching = subprocess.run(
+        ["timeout", str(PATIENCE), *command], env=site.environment, capture_output=True, text=True
+    )
+    assert watching.returncode == 0, f"{watching.stderr}\n{site.logs()}"
+    assert watching.stdout.splitlines()[-1].startswith("2/2 judged"), site.logs()
+    verdicts = {task: verdict for task, verdict, _ in site.runs()}
     assert verdicts["relu"] == "passed"
     assert verdicts["gelu"] != "passed"
-    [run] = site.rows("Run.objects.filter(verdict='passed').values_list('uuid', flat=True)")
-    page = httpx.get(f"{site.url}/runs/{run}/")
+    [[run]] = site.rows("SELECT uuid FROM benchmark_run WHERE verdict = 'passed'")
+    page = httpx.get(f"{site.url}/runs/{UUID(str(run))}/")
     assert page.status_code == 200
     assert "relu" in page.text
     board = httpx.get(f"{site.url}/leaderboard/?gpu=cpu-interpreter")
@@ -203,45 +344,48 @@ def test_an_upload_becomes_a_run_on_a_page(site: Site) -> None:
     assert "End &amp; &lt;End&gt;" in board.text
 
 
-def test_killing_the_worker_in_mid_job_loses_and_doubles_nothing(site: Site) -> None:
-    board = site.start_workers()
-    uuid = site.submit(relu=SLOW, gelu=(ROOT / "samples/plain/Activation/gelu.py").read_text())
-    killed = False
-    for line in site.progress(uuid):
-        if "running" in line and not killed:
-            [worker] = celery_workers(board)
-            os.killpg(worker, signal.SIGKILL)
-            killed = True
-        last = line
-    assert killed, site.logs()
-    assert last.startswith("2/2 judged (2 passed)"), site.logs()
-    runs = site.rows("Run.objects.values_list('candidate__task__slug', flat=True)")
-    assert sorted(runs) == ["gelu", "relu"]
-    assert set(site.rows("Job.objects.values_list('state', flat=True)")) == {"done"}
+@pytest.mark.parametrize("strike", PROCESSES, ids=lambda strike: strike.__name__)
+def test_a_kill_in_mid_job_loses_doubles_and_charges_nothing(site: Site, strike: Strike) -> None:
+    struck_in_mid_job(site, strike)
 
 
-def test_killing_the_judging_process_alone_is_survived_too(site: Site) -> None:
-    """The pool's process dies, its worker lives: Celery gives the message out again."""
-    board = site.start_workers()
-    uuid = site.submit(relu=SLOW)
-    killed = False
-    for line in site.progress(uuid):
-        if "running" in line and not killed:
-            [worker] = celery_workers(board)
-            children = Path(f"/proc/{worker}/task/{worker}/children").read_text().split()
-            os.kill(int(children[0]), signal.SIGKILL)
-            killed = True
-        last = line
-    assert killed
-    assert last.startswith("1/1 judged (1 passed)"), site.logs()
-    assert len(site.rows("Run.objects.values_list('pk', flat=True)")) == 1
+@pytest.mark.parametrize("strike", HOSTS, ids=lambda strike: strike.__name__)
+@pytest.mark.parametrize("site", [pytest.param("on_servers", marks=SERVERS)], indirect=True)
+def test_a_host_that_dies_in_mid_job_loses_doubles_and_charges_nothing(
+    site: Site, strike: Strike
+) -> None:
+    struck_in_mid_job(site, strike)
 
 
-def test_sigterm_ends_workers_and_all_that_they_started(site: Site) -> None:
-    board = site.start_workers()
-    uuid = site.submit(relu=RELU)
-    assert list(site.progress(uuid))[-1].startswith("1/1 judged")
-    groups = [board.process.pid, *celery_workers(board)]
+def struck_in_mid_job(site: Site, strike: Strike) -> None:
+    """relu is struck while its code runs; gelu waits behind it."""
+    writer, board = site.start_writer(), site.start_board()
+    site.submit(relu=SLOW, gelu=QUICK.replace("relu", "gelu"))
+    site.wait_until_judging("relu")
+    strike(site, board, writer)
+    site.wait_until_judged()
+    assert [(task, verdict) for task, verdict, _ in site.runs()] == [
+        ("gelu", "load-error"),
+        ("relu", "load-error"),
+    ], site.logs()
+    assert all("my own fault" in detail for *_, detail in site.runs())
+    stop_all(site.children[:0:-1], 20)
+    assert processes_of(site) == []
+
+
+def test_sigterm_ends_what_is_in_hand_and_leaves_the_rest_to_others(site: Site) -> None:
+    site.start_writer()
+    board = site.start_board()
+    site.submit(relu=SLOW, gelu=QUICK.replace("relu", "gelu"))
+    site.wait_until_judging("relu")
+    started = below(board.process.pid)
     board.signal(signal.SIGTERM)
-    assert board.process.wait(timeout=60) == 0
-    assert [group_members(group) for group in groups] == [[], []]
+    assert board.process.wait(timeout=PATIENCE) == 0
+    assert not {pid for pid, _, _ in processes()} & set(started)
+    site.wait_until(lambda: site.jobs()["relu"][0] == "done")
+    assert site.jobs()["gelu"][0] == "queued"
+    assert len(site.runs()) == 1
+    site.start_board()
+    site.wait_until_judged()
+    assert [task for task, *_ in site.runs()] == ["gelu", "relu"]
+    assert {attempt for *_, attempt in site.jobs().values()} == {1}, site.logs()
