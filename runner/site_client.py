@@ -58,7 +58,12 @@ def client(site: str) -> httpx.Client:
     """A client of the site's API; KBX_TOKEN is sent where it is set."""
     token = os.environ.get("KBX_TOKEN")
     headers = {"Authorization": f"Token {token}"} if token else {}
-    return httpx.Client(base_url=f"{site}/api/v1/", headers=headers, timeout=TIMEOUT_SECONDS)
+    # A connection a request: between two polls the site closes an idle one, perhaps just as the
+    # next request goes out. Connecting is tried again, since sites restart.
+    transport = httpx.HTTPTransport(retries=2, limits=httpx.Limits(max_keepalive_connections=0))
+    return httpx.Client(
+        transport=transport, base_url=f"{site}/api/v1/", headers=headers, timeout=TIMEOUT_SECONDS
+    )
 
 
 def packed(path: Path) -> tuple[str, bytes]:
