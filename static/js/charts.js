@@ -11,11 +11,31 @@
       if (name === "xaxis2") copy[name].title = { text: "" };
     }
     if (layout.xaxis2) copy.xaxis.title = { text: "speedup · right: without one" };
-    if (layout.legend) {
-      copy.legend = { ...layout.legend, xref: "container", x: 0, entrywidth: 70, font: { size: 10 } };
-      copy.height = layout.height + 50;
-    }
+    if (layout.legend) copy.showlegend = false;
     return copy;
+  };
+
+  const isNarrow = () => window.innerWidth < 640;
+
+  // Plotly's legend is as wide as the plot, which long names leave no room on a phone: there the
+  // words stand as a list below.
+  const listWords = (box) => {
+    box.parentElement.querySelectorAll(".chart-words").forEach((old) => old.remove());
+    if (!isNarrow() || !box.figure.layout.legend) return;
+    const list = document.createElement("ul");
+    list.className = "legend chart-words";
+    const colours = new Map(box.figure.data
+      .filter((trace) => trace.name && trace.showlegend !== false && typeof trace.marker?.color === "string")
+      .map((trace) => [trace.name, trace.marker.color]));
+    for (const [word, colour] of colours) {
+      const item = document.createElement("li");
+      const key = document.createElement("span");
+      key.className = "key";
+      key.style.background = colour;
+      item.append(key, word);
+      list.append(item);
+    }
+    box.after(list);
   };
 
   const themed = (layout) => {
@@ -28,7 +48,7 @@
     for (const name of Object.keys(layout)) {
       if (/^[xy]axis\d*$/.test(name)) copy[name] = { ...axis, ...layout[name] };
     }
-    return window.innerWidth < 640 ? narrowed(copy) : copy;
+    return isNarrow() ? narrowed(copy) : copy;
   };
 
   const draw = async (box) => {
@@ -40,6 +60,7 @@
       box.figure = await answer.json();
       box.replaceChildren();
       await window.Plotly.newPlot(box, box.figure.data, themed(box.figure.layout), OPTIONS);
+      listWords(box);
       box.dataset.drawn = "yes";
     } catch (problem) {
       box.dataset.drawn = "no";
