@@ -8,6 +8,8 @@ COMMANDS = {
     "evaluate": "judge files, folders, JSONL or zip here and now: no site, no database",
     "tasks": "list the tasks of the suite",
     "task": "show the contract of one task",
+    "prove": "prove the suite: plain solutions pass, every wrong answer is rejected",
+    "prompts": "write a generation prompt for every task",
     "demo": "set up a site with samples, judge them, and serve it",
     "submit": "send a method's predictions to a site",
     "status": "show how far a submission is",

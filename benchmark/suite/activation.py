@@ -143,8 +143,9 @@ def truncated_gelu(input, approximate="none"):
     ),
 )
 def gelu_int8(input: torch.Tensor, approximate: str = "none"):
-    """Gaussian error linear unit x Phi(x) of an int8 tensor, exact (`none`) or by its `tanh`
-    approximation: computed in float32, then converted to int8, which cuts the fraction off.
+    """Gaussian error linear unit x Phi(x) of an int8 tensor, computed in float32, then converted to
+    int8, which cuts the fraction off. `approximate`, exact (`none`) or by the `tanh` formula, makes
+    no difference that is left after that.
     """
     return F.gelu(input.float(), approximate=approximate).to(torch.int8)
 

@@ -77,7 +77,7 @@ def selected_bytes(case: Case) -> float:
     inputs=tensor_and_indices,
     cases=(
         with_options(small("one", "normal", n=1), dim=0, count=1),
-        with_options(small("rows", "heavy_tail", rows=37, columns=53), dim=0, count=23),
+        with_options(small("rows", "heavy_tail", rows=37, columns=53), dim=0, count=37),
         with_options(small("columns", "special", rows=17, columns=131), dim=1, count=211),
         with_options(small("last", "scaled", a=5, b=31, c=37), dim=-1, count=16),
         with_options(
@@ -222,6 +222,7 @@ def tensor_and_order(make: Maker) -> Arguments:
     cases=(
         with_options(small("one", "normal", n=1), dims=[0]),
         with_options(small("matrix", "heavy_tail", rows=37, columns=53), dims=[1, 0]),
+        with_options(small("square", "normal", rows=48, columns=48), dims=[1, 0]),
         with_options(small("cycle", "special", a=5, b=31, c=37), dims=[2, 0, 1]),
         with_options(small("reverse", "mixed", a=3, b=7, c=11, d=13), dims=[3, 2, 1, 0]),
         with_options(small("negative", "scaled", a=4, b=8, c=16, d=17), dims=[-1, 0, -2, 1]),

@@ -1,26 +1,72 @@
-"""Wrong answers that every task must reject on at least one of its small cases, made out of
-PyTorch's right ones.
+"""Wrong answers that every task must reject on at least one of its cases, made out of PyTorch's
+right ones. A kind says to which tasks it applies, and, case by case, whether it has anything wrong
+to say: where it has not, on every case, it is not counted.
 """
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 
-from benchmark.suite.checks import Close, Exact, Mixture, SameDistribution, expectations, floating
+from benchmark.suite.checks import Close, Exact, SameDistribution, expectations, floating
 from benchmark.suite.cost import shapes
 from benchmark.suite.spec import Arguments, Case, Task, Trial
-from benchmark.suite.trees import copied, map_tree, tensors
+from benchmark.suite.trees import copied, leaves, map_tree, tensors
 
 SEED = 5
 LOWER = {
     torch.float64: torch.float32,
     torch.complex128: torch.complex64,
+    torch.complex64: torch.complex32,
     torch.float32: torch.float16,
     torch.float16: torch.float8_e4m3fn,
     torch.bfloat16: torch.float8_e4m3fn,
 }
+SIGNS_ALONE = ("signbit", "signbit_bitwise_and")  # tasks that no rounding of inputs changes
+# Tasks whose answer, where it has the form of an input, is that input (within rounding).
+OWN_ANSWER = ("adaptive_avg_pool2d", "fused_svd_reconstruct", "masked_select")
+# Parameters that don't change the answer, as their contracts say: ignoring them isn't wrong.
+WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
+    "bitwise_and_binomial": ("input", "other"),
+    "determinant_lu": ("pivot",),
+    "determinant_via_qr": ("mode",),
+    "fused_bmm_dropout_gelu": ("inplace",),
+    "fused_bmm_rmsnorm_gelu_dropout": ("normalized_shape",),
+    "fused_bmm_rmsnorm_gelu_dropout_sub": ("normalized_shape",),
+    "fused_dropout_relu_batch_norm_conv2d": ("bias", "inplace"),
+    "fused_dropout_sigmoid_linear": ("inplace",),
+    "fused_elu_linear": ("inplace",),
+    "fused_embedding_add_tanh": ("padding_idx", "scale_grad_by_freq", "sparse"),
+    "fused_gather_masked_fill": ("sparse_grad",),
+    "fused_hardsigmoid_batch_norm": ("inplace",),
+    "fused_instance_norm_selu_conv2d": (
+        "affine",
+        "momentum",
+        "num_features",
+        "track_running_stats",
+    ),
+    "fused_layer_norm_relu_linear": ("elementwise_affine", "normalized_shape"),
+    "fused_leaky_relu_conv2d": ("inplace",),
+    "fused_mul_add_logsoftmax_dropout_bmm": ("inplace",),
+    "fused_mv_logsoftmax_dropout": ("dim", "inplace"),
+    "fused_relu_batch_norm_conv2d": ("inplace",),
+    "fused_relu_conv2d": ("inplace",),
+    "fused_relu_max_pool2d_conv2d": ("inplace",),
+    "fused_repeat_interleave_log_softmax": ("output_size",),
+    "fused_sum_std": ("keepdim",),
+    "gelu_int8": ("approximate",),
+    "invert_matrix_lu": ("pivot",),
+    "ldl_factor": ("hermitian",),
+    "low_rank_svd_approximation": ("full_matrices",),
+    "pseudoinverse_svd": ("full_matrices",),
+    "solve_symmetric_ldl": ("hermitian",),
+}
+AXES = ("dim", "dim_norm")
+ELSEWHERE = ("device",)  # where the answer is, not what it is
+REFUSES = (RuntimeError, ValueError, TypeError, IndexError)  # arguments that go together no more
 
 
 @dataclass(frozen=True)
@@ -29,6 +75,77 @@ class Answer:
 
     outputs: list[Any]
     mutated: Arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One call of a task with its right answer, computed once for all mutants."""
+
+    task: Task
+    case: Case
+    seed: int = SEED
+    device: str = "cpu"
+
+    @cached_property
+    def arguments(self) -> Arguments:
+        return self.task.arguments(self.case, self.seed, self.device)
+
+    @cached_property
+    def previous(self) -> Arguments:
+        """The arguments of another call of the same case."""
+        return self.task.arguments(self.case, self.seed + 1, self.device)
+
+    @cached_property
+    def right(self) -> Answer:
+        """PyTorch's own answer; mutants copy what they change."""
+        return honest(self.task, self.arguments)
+
+    def rejects(self, answer: Answer) -> bool:
+        return rejected(self.task, self.case, self.arguments, answer)
+
+    def called(self, arguments: Arguments) -> Answer:
+        """PyTorch's answer to other arguments, as the answer to these: only what the call wrote
+        differs after it.
+        """
+        answer = honest(self.task, arguments)
+        return Answer(answer.outputs, self._restored(arguments, answer.mutated))
+
+    def changed(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Answer:
+        """The right answer with every non-empty tensor changed that the call returned or wrote."""
+
+        def on_leaf(leaf: Any) -> Any:
+            if isinstance(leaf, torch.Tensor) and leaf.numel():
+                return change(leaf).to(leaf.dtype).reshape(leaf.shape).contiguous()
+            return leaf
+
+        kept = _unwritten(self.arguments, self.right.mutated)
+        mutated = map_tree(
+            self.right.mutated, lambda leaf: leaf if id(leaf) in kept else on_leaf(leaf)
+        )
+        return Answer(map_tree(self.right.outputs, on_leaf), mutated)
+
+    def _restored(self, before: Arguments, after: Arguments) -> Arguments:
+        if not self.task.may_mutate(self.case):
+            return self.arguments
+        kept = _unwritten(before, after)
+        own = dict(leaves(self.arguments))
+        places = {id(leaf): own.get(place, leaf) for place, leaf in leaves(after)}
+        restored = map_tree(after, lambda leaf: places[id(leaf)] if id(leaf) in kept else leaf)
+        assert isinstance(restored, Arguments)
+        return restored
+
+
+def _unwritten(before: Arguments, after: Arguments) -> set[int]:
+    """Identities of the tensors of `after` that are as they were before."""
+    pairs = zip(leaves(before), leaves(after), strict=True)
+    return {id(b) for (_, a), (_, b) in pairs if isinstance(b, torch.Tensor) and equal(a, b)}
+
+
+def equal(left: Any, right: torch.Tensor) -> bool:
+    """Whether two tensors hold the same values; NaN equals NaN."""
+    if not isinstance(left, torch.Tensor) or left.shape != right.shape:
+        return False
+    return bool(((left == right) | ((left != left) & (right != right))).all())
 
 
 def honest(task: Task, arguments: Arguments) -> Answer:
@@ -44,57 +161,90 @@ def rejected(task: Task, case: Case, arguments: Arguments, answer: Answer) -> bo
     return not task.compare(case, arguments, answer.outputs, answer.mutated).passed
 
 
-def changed(answer: Answer, change: Callable[[torch.Tensor], torch.Tensor]) -> Answer:
-    """The answer with every non-empty tensor changed, in outputs and arguments alike."""
-
-    def on_leaf(leaf: Any) -> Any:
-        if isinstance(leaf, torch.Tensor) and leaf.numel():
-            return change(leaf).to(leaf.dtype).reshape(leaf.shape).contiguous()
-        return leaf
-
-    return Answer(map_tree(answer.outputs, on_leaf), map_tree(answer.mutated, on_leaf))
+# -- The kinds. Each makes an answer to a scene, or None where it would say nothing wrong. --
 
 
-def zeros(task: Task, case: Case, arguments: Arguments) -> Answer:
-    return changed(honest(task, arguments), torch.zeros_like)
+def zeros(scene: Scene) -> Answer | None:
+    return scene.changed(torch.zeros_like)
 
 
-def constant(task: Task, case: Case, arguments: Arguments) -> Answer:
+def constant(scene: Scene) -> Answer | None:
+    return scene.changed(torch.ones_like)
+
+
+def mean(scene: Scene) -> Answer | None:
     """Every tensor full of its own mean."""
 
-    def mean(tensor: torch.Tensor) -> torch.Tensor:
+    def levelled(tensor: torch.Tensor) -> torch.Tensor:
         wide = tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
         return torch.full_like(wide, wide.nan_to_num(0, 0, 0).mean().item())
 
-    return changed(honest(task, arguments), mean)
+    return scene.changed(levelled) if _largest_output(scene) > 1 else None
 
 
-def identity(task: Task, case: Case, arguments: Arguments) -> Answer:
-    """The first argument of the output's form, copied; without one, the first argument."""
-    answer = honest(task, arguments)
-    given = tensors(arguments)
+def input_passed_through(scene: Scene) -> Answer | None:
+    """The first argument of the output's form, copied; nothing is written."""
+    given, found = tensors(scene.arguments), []
 
-    def passed_through(tensor: torch.Tensor) -> torch.Tensor:
+    def passed(tensor: torch.Tensor) -> torch.Tensor:
         same = [g for g in given if (g.shape, g.dtype) == (tensor.shape, tensor.dtype)]
+        found.extend(same[:1])
         return same[0].clone() if same else torch.zeros_like(tensor)
 
-    outputs = changed(Answer(answer.outputs, arguments), passed_through).outputs
-    return Answer(outputs, arguments)
+    outputs = scene.changed(passed).outputs
+    writes = scene.task.may_mutate(scene.case)
+    return Answer(outputs, scene.arguments) if found or writes else None
 
 
-def lower_dtype(task: Task, case: Case, arguments: Arguments) -> Answer:
-    """Arguments and outputs rounded to the next lower dtype, arithmetic in the task's own."""
-
-    def narrowed(leaf: Any) -> Any:
-        if isinstance(leaf, torch.Tensor) and leaf.dtype in LOWER:
-            return leaf.to(LOWER[leaf.dtype]).to(leaf.dtype)
-        return leaf
-
-    answer = honest(task, map_tree(copied(arguments), narrowed))
-    return Answer(map_tree(answer.outputs, narrowed), map_tree(answer.mutated, narrowed))
+def prefix_only(scene: Scene) -> Answer | None:
+    """The second half of every tensor is never written."""
+    return _without_last(scene, 2)
 
 
-def tf32_inputs(task: Task, case: Case, arguments: Arguments) -> Answer:
+def last_tile_missing(scene: Scene) -> Answer | None:
+    """The last eighth of every tensor is never written."""
+    return _without_last(scene, 8)
+
+
+def _without_last(scene: Scene, share: int) -> Answer | None:
+    def cut(tensor: torch.Tensor) -> torch.Tensor:
+        flat = tensor.reshape(-1).clone()
+        flat[-max(1, flat.numel() // share) :] = 0
+        return flat
+
+    return scene.changed(cut) if _largest_output(scene) > 1 else None
+
+
+def permuted(scene: Scene) -> Answer | None:
+    if _largest_output(scene) < 2:
+        return None
+    return scene.changed(lambda tensor: tensor.reshape(-1).roll(1))
+
+
+def row_broadcast(scene: Scene) -> Answer | None:
+    """Every row is the first one."""
+    if not any(_rows(tensor) > 1 for tensor in tensors(scene.right.outputs)):
+        return None
+
+    def repeated(tensor: torch.Tensor) -> torch.Tensor:
+        if _rows(tensor) < 2:
+            return tensor
+        flat = tensor.reshape(-1, tensor.shape[-1])
+        return flat[:1].expand_as(flat)
+
+    return scene.changed(repeated)
+
+
+def wrong_strides(scene: Scene) -> Answer | None:
+    """Every matrix that is not square is written in the order of its columns."""
+
+    def mixed(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.mT.reshape(tensor.shape) if _oblong(tensor) else tensor
+
+    return scene.changed(mixed) if any(map(_oblong, tensors(scene.right.outputs))) else None
+
+
+def tf32_inputs(scene: Scene) -> Answer | None:
     """float32 arguments with ten bits of mantissa: what a tensor core makes of them by default."""
 
     def rounded(leaf: Any) -> Any:
@@ -103,96 +253,350 @@ def tf32_inputs(task: Task, case: Case, arguments: Arguments) -> Answer:
             return ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
         return leaf
 
-    answer = honest(task, map_tree(copied(arguments), rounded))
-    return Answer(answer.outputs, answer.mutated)
+    if scene.case.dtype != "float32" or not any(map(floating, tensors(scene.arguments))):
+        return None
+    return scene.called(map_tree(copied(scene.arguments), rounded))
 
 
-def last_tile_missing(task: Task, case: Case, arguments: Arguments) -> Answer:
-    """The last eighth of every tensor is never written."""
+def one_nan(scene: Scene) -> Answer | None:
+    """A NaN in the middle of every tensor; integers are off by one throughout."""
 
-    def cut(tensor: torch.Tensor) -> torch.Tensor:
-        flat = tensor.reshape(-1).clone()
-        flat[-max(1, flat.numel() // 8) :] = 0
-        return flat
-
-    return changed(honest(task, arguments), cut)
-
-
-def permuted(task: Task, case: Case, arguments: Arguments) -> Answer:
-    return changed(honest(task, arguments), lambda tensor: tensor.reshape(-1).roll(1))
-
-
-def one_nan(task: Task, case: Case, arguments: Arguments) -> Answer:
     def poison(tensor: torch.Tensor) -> torch.Tensor:
         if not floating(tensor):
-            return tensor + 1
+            return tensor.logical_not() if tensor.dtype == torch.bool else tensor + 1
         flat = tensor.reshape(-1).clone()
         flat[flat.numel() // 2] = float("nan")
         return flat
 
-    return changed(honest(task, arguments), poison)
+    return scene.changed(poison)
 
 
-def one_element_off(task: Task, case: Case, arguments: Arguments) -> Answer:
-    """One element of each floating output is off by four tolerances, or the next number where
-    exactness is asked.
+def sign_of_one_value(scene: Scene) -> Answer | None:
+    """The other sign for one infinity of every tensor, or for its largest number."""
+
+    def flipped(tensor: torch.Tensor) -> torch.Tensor:
+        flat = tensor.reshape(-1).clone()
+        index = _largest(flat)
+        flat[index] = ~flat[index] if flat.dtype == torch.bool else -flat[index]
+        return flat
+
+    return scene.changed(flipped)
+
+
+def off_by_four_tolerances(scene: Scene) -> Answer | None:
+    """One element of the first floating output is off by four tolerances, or by the next numbers
+    where exactness is asked.
     """
-    answer = honest(task, arguments)
-    if isinstance(task.check, Close):
-        outputs, check = [], task.check
-        expected = expectations(Trial(task, case, arguments, [], None), check.magnitude)
-        leaf = next(leaf for leaf in expected.values() if floating(leaf.native))
-        own = max(chunk[0] for chunk in check.errors(leaf, leaf.native))
-        unit = check.unit(leaf.truth, leaf.magnitude, leaf.native.dtype).reshape(-1)
-        finite = torch.isfinite(leaf.truth.reshape(-1)) & torch.isfinite(unit)
-        index = int(finite.int().argmax())
-        wrong = leaf.truth.reshape(-1).clone()
-        wrong[index] += (
-            4
-            * check.limit(own, leaf.native.dtype)
-            * unit[index]
-            * (1 if wrong[index].abs() < 1 else -1)
-        )
+    check = scene.task.check
+    if not isinstance(check, Close):
+        step = 2 if isinstance(check, Exact) else 256
+        return scene.changed(lambda tensor: _slightly_off(tensor, step))
+    trial = Trial(scene.task, scene.case, scene.arguments, [], None)
+    expected = expectations(trial, check.magnitude)
+    leaf = next(leaf for leaf in expected.values() if floating(leaf.native))
+    own = max((chunk[0] for chunk in check.errors(leaf, leaf.native)), default=0.0)
+    unit = check.unit(leaf.truth, leaf.magnitude, leaf.native.dtype).reshape(-1)
+    finite = torch.isfinite(leaf.truth.reshape(-1)) & torch.isfinite(unit)
+    if not bool(finite.any()):
+        return None
+    index = int(finite.int().argmax())
+    wrong = leaf.truth.reshape(-1)[index]
+    allowed = check.limit(own, leaf.native.dtype) * unit[index]
+    wrong = wrong + 4 * allowed * (1 if wrong.abs() < 1 else -1)
 
-        def off(tensor: torch.Tensor) -> torch.Tensor:
-            if tensor.shape != leaf.native.shape or tensor.dtype != leaf.native.dtype:
-                return tensor
-            flat = tensor.reshape(-1).clone()
-            flat[index] = wrong[index].to(flat.dtype)
-            return flat
+    def off(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.shape != leaf.native.shape or tensor.dtype != leaf.native.dtype:
+            return tensor
+        flat = tensor.reshape(-1).clone()
+        flat[index] = wrong.to(flat.dtype)
+        return flat
 
-        outputs = changed(answer, off).outputs
-        return Answer(outputs, answer.mutated)
-    return changed(answer, _slightly_off)
+    return scene.changed(off)
 
 
-def _slightly_off(tensor: torch.Tensor) -> torch.Tensor:
+def _slightly_off(tensor: torch.Tensor, step: int) -> torch.Tensor:
     flat = tensor.reshape(-1).clone()
-    if not floating(flat):
-        return torch.cat(
-            (flat[:1].logical_not() if flat.dtype == torch.bool else flat[:1] + 1, flat[1:])
-        )
-    flat[0] = flat[0] * (1 + 256 * torch.finfo(flat.dtype).eps)
+    if flat.dtype == torch.bool:
+        flat[0] = ~flat[0]
+    elif not floating(flat):
+        flat[0] += 1
+    else:
+        index = _largest(flat.nan_to_num(0, 0, 0))
+        flat[index] = flat[index] * (1 + step * torch.finfo(flat.dtype).eps)
     return flat
 
 
-def same_in_every_draw(task: Task, case: Case, arguments: Arguments) -> Answer:
-    answer = honest(task, arguments)
-    return Answer([answer.outputs[0]] * task.draws, answer.mutated)
+def stale(scene: Scene) -> Answer | None:
+    """The answer to the previous call."""
+    return scene.called(scene.previous)
 
 
-DETERMINISTIC = (
-    zeros,
-    constant,
-    identity,
-    lower_dtype,
-    last_tile_missing,
-    permuted,
-    one_nan,
-    one_element_off,
+def same_in_every_draw(scene: Scene) -> Answer | None:
+    return Answer([scene.right.outputs[0]] * scene.task.draws, scene.right.mutated)
+
+
+def other_dtype(scene: Scene) -> Answer | None:
+    """Every output in another dtype."""
+
+    def cast(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        return leaf.to(LOWER.get(leaf.dtype, torch.float32))
+
+    return Answer(map_tree(scene.right.outputs, cast), scene.right.mutated)
+
+
+def other_shape(scene: Scene) -> Answer | None:
+    """Every output with one dimension more."""
+
+    def wrapped(leaf: Any) -> Any:
+        return leaf[None] if isinstance(leaf, torch.Tensor) else leaf
+
+    return Answer(map_tree(scene.right.outputs, wrapped), scene.right.mutated)
+
+
+@dataclass(frozen=True)
+class LowerInside:
+    """Arguments and outputs of this dtype rounded to the next lower one, arithmetic in the task's
+    own. A kind of its own for each dtype: that float16 is kept says nothing about float32.
+    """
+
+    dtype: torch.dtype
+
+    def __call__(self, scene: Scene) -> Answer | None:
+        outputs = tensors(scene.right.outputs)
+        told = outputs if any(map(floating, outputs)) else tensors(scene.arguments)
+        if not any(tensor.dtype == self.dtype for tensor in told):
+            return None
+        answer = scene.called(map_tree(copied(scene.arguments), self._narrowed))
+        return Answer(map_tree(answer.outputs, self._narrowed), answer.mutated)
+
+    def _narrowed(self, leaf: Any) -> Any:
+        if isinstance(leaf, torch.Tensor) and leaf.dtype == self.dtype:
+            return leaf.to(LOWER[self.dtype]).to(self.dtype)
+        return leaf
+
+
+@dataclass(frozen=True)
+class Ignoring:
+    """As if a parameter were not there: its default; where it has none, another draw for tensors,
+    the value of another case for the rest.
+    """
+
+    parameter: str
+
+    def __call__(self, scene: Scene) -> Answer | None:
+        own = argument(scene.task, scene.arguments, self.parameter)
+        other = self._other(scene, own)
+        if other is own:
+            return None
+        answer = _called_with(scene, self.parameter, other)
+        if answer is None or not tensors((own,)) or tensors((other,)):
+            return answer
+        # `out=` and the like: what was to be written is as it was
+        return Answer(answer.outputs, _replaced(scene.task, answer.mutated, self.parameter, own))
+
+    def _other(self, scene: Scene, own: Any) -> Any:
+        default = inspect.signature(scene.task.function).parameters[self.parameter].default
+        if own is ABSENT:
+            return own
+        if default is not inspect.Parameter.empty:
+            return default if bool(tensors((own,))) or own != default else own
+        if tensors((own,)):
+            return argument(scene.task, scene.previous, self.parameter)
+        for case in scene.task.cases:
+            arguments = scene.task.arguments(case, scene.seed, "meta")
+            other = argument(scene.task, arguments, self.parameter)
+            if not tensors((other,)) and other is not ABSENT and other != own:
+                return other
+        return own
+
+
+@dataclass(frozen=True)
+class EpsLeftOut:
+    """Zero for a small number that keeps a denominator away from zero."""
+
+    parameter: str
+
+    def __call__(self, scene: Scene) -> Answer | None:
+        own = argument(scene.task, scene.arguments, self.parameter)
+        if own is ABSENT:
+            own = inspect.signature(scene.task.function).parameters[self.parameter].default
+        return _called_with(scene, self.parameter, 0.0) if isinstance(own, float) and own else None
+
+
+@dataclass(frozen=True)
+class WrongAxis:
+    """The next dimension for each that is named, brought to the right answer's shape."""
+
+    parameter: str
+
+    def __call__(self, scene: Scene) -> Answer | None:
+        own = argument(scene.task, scene.arguments, self.parameter)
+        if own is ABSENT:
+            own = inspect.signature(scene.task.function).parameters[self.parameter].default
+        given = tensors(scene.arguments)
+        rank = given[0].dim() if given else 0
+        named = own if isinstance(own, tuple) else (own,)
+        whole = any(not isinstance(d, int) for d in named) or len(set(named)) >= rank
+        if whole or scene.task.may_mutate(scene.case):
+            return None
+        other = tuple((d + 1) % rank for d in named)
+        value = other if isinstance(own, tuple) else other[0]
+        answer = _called_with(scene, self.parameter, value)
+        return None if answer is None else Answer(_fitted(scene, answer.outputs), answer.mutated)
+
+
+def _fitted(scene: Scene, outputs: list[Any]) -> list[Any]:
+    """The outputs repeated or cut to the shapes of the right ones."""
+    right = [leaf for _, leaf in leaves(scene.right.outputs)]
+    forms = iter(right)
+
+    def fit(leaf: Any) -> Any:
+        form = next(forms, None)
+        if not isinstance(leaf, torch.Tensor) or not isinstance(form, torch.Tensor):
+            return leaf
+        if leaf.shape == form.shape or not leaf.numel():
+            return leaf
+        return (
+            leaf.reshape(-1)
+            .repeat(-(-form.numel() // leaf.numel()))[: form.numel()]
+            .view(form.shape)
+        )
+
+    fitted = map_tree(outputs, fit)
+    assert isinstance(fitted, list)
+    return fitted
+
+
+class _Absent:
+    """Stands for an argument that a call doesn't give."""
+
+
+ABSENT = _Absent()
+
+
+def argument(task: Task, arguments: Arguments, parameter: str) -> Any:
+    """The argument that a call gives for a parameter, ABSENT if it gives none."""
+    if parameter in arguments.kwargs:
+        return arguments.kwargs[parameter]
+    index = _place(task, parameter)
+    given = index is not None and index < len(arguments.args)
+    return arguments.args[index] if given else ABSENT
+
+
+def _place(task: Task, parameter: str) -> int | None:
+    """The place of a parameter that may be given by it; None for one that needs its name."""
+    parameters = inspect.signature(task.function).parameters
+    by_place = parameters[parameter].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return list(parameters).index(parameter) if by_place else None
+
+
+def _replaced(task: Task, arguments: Arguments, parameter: str, value: Any) -> Arguments:
+    """The arguments with another one for the parameter, in its place."""
+    index = _place(task, parameter)
+    if index is None or parameter in arguments.kwargs or index >= len(arguments.args):
+        return Arguments(arguments.args, arguments.kwargs | {parameter: value})
+    args = (*arguments.args[:index], value, *arguments.args[index + 1 :])
+    return Arguments(args, arguments.kwargs)
+
+
+def _called_with(scene: Scene, parameter: str, value: Any) -> Answer | None:
+    """PyTorch's answer with another argument for the parameter; None if it refuses that."""
+    other = _replaced(scene.task, scene.arguments, parameter, value)
+    try:
+        answer = honest(scene.task, other)
+    except REFUSES:
+        return None
+    if not scene.task.may_mutate(scene.case):
+        return answer
+    return Answer(answer.outputs, scene._restored(other, answer.mutated))
+
+
+# -- Which kinds are wrong for which tasks --
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A way to be wrong, by its name."""
+
+    name: str
+    answer: Callable[[Scene], Answer | None]
+
+
+def anything(task: Task) -> bool:
+    return True
+
+
+def determined(task: Task) -> bool:
+    """Values have their places: they are not random numbers, of which only the law is asked."""
+    return not isinstance(task.check, SameDistribution)
+
+
+def random(task: Task) -> bool:
+    return task.draws > 1
+
+
+def several_numbers(task: Task) -> bool:
+    """Not every answer is a single number."""
+    return not one_number(task)
+
+
+def several_determined(task: Task) -> bool:
+    return determined(task) and several_numbers(task)
+
+
+def reads_digits(task: Task) -> bool:
+    return determined(task) and task.name not in SIGNS_ALONE
+
+
+def differs_from_input(task: Task) -> bool:
+    return determined(task) and task.name not in OWN_ANSWER
+
+
+KINDS: tuple[tuple[Callable[[Scene], Answer | None], Callable[[Task], bool]], ...] = (
+    (zeros, anything),
+    (constant, anything),
+    (mean, several_numbers),
+    (input_passed_through, differs_from_input),
+    (prefix_only, several_numbers),
+    (last_tile_missing, several_numbers),
+    (permuted, several_determined),
+    (row_broadcast, several_numbers),
+    (wrong_strides, several_determined),
+    (tf32_inputs, reads_digits),
+    (one_nan, anything),
+    (off_by_four_tolerances, determined),
+    (sign_of_one_value, determined),
+    (stale, determined),
+    (same_in_every_draw, random),
+    (other_dtype, anything),
+    (other_shape, anything),
 )
-OWN_ANSWER = ("fused_svd_reconstruct",)  # tasks whose answer is their input within rounding
-RANDOM = (zeros, constant, last_tile_missing, one_nan, same_in_every_draw)
+
+
+def mutants_of(task: Task) -> tuple[Mutant, ...]:
+    """The ways to be wrong that apply to this task."""
+    kinds = [Mutant(kind.__name__, kind) for kind, applies in KINDS if applies(task)]
+    return (*kinds, *_of_dtypes(task), *_of_parameters(task))
+
+
+def _of_dtypes(task: Task) -> Iterator[Mutant]:
+    for dtype in LOWER if reads_digits(task) else ():
+        word = str(dtype).removeprefix("torch.")
+        yield Mutant(f"less than {word} inside", LowerInside(dtype))
+
+
+def _of_parameters(task: Task) -> Iterator[Mutant]:
+    without_effect = {*ELSEWHERE, *WITHOUT_EFFECT.get(task.name, ())}
+    for name, parameter in inspect.signature(task.function).parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL or name in without_effect:
+            continue
+        yield Mutant(f"ignoring {name}", Ignoring(name))
+        if "eps" in name.split("_"):
+            yield Mutant(f"{name} left out", EpsLeftOut(name))
+        if name in AXES:
+            yield Mutant(f"wrong {name}", WrongAxis(name))
 
 
 def one_number(task: Task) -> bool:
@@ -203,16 +607,19 @@ def one_number(task: Task) -> bool:
     return all(tensor.numel() == 1 for tensor in tensors(outputs))
 
 
-def mutants_of(task: Task) -> tuple[Callable[..., Answer], ...]:
-    """The mutants that are wrong for this task: order and digits of random numbers are free."""
-    if isinstance(task.check, SameDistribution | Mixture):
-        return RANDOM
-    if isinstance(task.check, Exact) and not any(
-        dtype in task.dtypes for dtype in ("float64", "float32", "float16", "bfloat16")
-    ):
-        return tuple(m for m in DETERMINISTIC if m is not lower_dtype)
-    if task.name in OWN_ANSWER:
-        return tuple(m for m in DETERMINISTIC if m is not identity)
-    if one_number(task):
-        return tuple(m for m in DETERMINISTIC if m not in (constant, permuted))
-    return DETERMINISTIC
+def _largest_output(scene: Scene) -> int:
+    return max((tensor.numel() for tensor in tensors(scene.right.outputs)), default=0)
+
+
+def _rows(tensor: torch.Tensor) -> int:
+    return tensor.numel() // tensor.shape[-1] if tensor.dim() > 1 and tensor.numel() else 0
+
+
+def _oblong(tensor: torch.Tensor) -> bool:
+    return tensor.dim() > 1 and tensor.shape[-1] != tensor.shape[-2] and min(tensor.shape[-2:]) > 1
+
+
+def _largest(flat: torch.Tensor) -> int:
+    """The place of the largest magnitude; NaN counts as 0."""
+    wide = flat if flat.is_complex() else flat.double()
+    return int(wide.abs().nan_to_num(0, posinf=float("inf")).argmax())

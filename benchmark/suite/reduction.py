@@ -44,9 +44,19 @@ def sum(input, dim, keepdim=False, dtype=None):
     return torch.sum(input, dim, keepdim=keepdim, dtype=dtype)
 
 
+def one_tensor_or_close_numbers(make: Maker) -> Arguments:
+    """As `one_tensor`; with the option `close`, 1 + k / 2^22 with k below 4096, which are equal in
+    any dtype narrower than float32.
+    """
+    if not make.case.options.get("close"):
+        return one_tensor(make)
+    numbers = 1 + make.randint(0, 4096, *make.case.shape).to(make.dtype) / (1 << 22)
+    return Arguments((numbers,), make.options("close"))
+
+
 @reduction(
     "argmax",
-    inputs=one_tensor,
+    inputs=one_tensor_or_close_numbers,
     cases=(
         with_options(small("one", "normal", n=1), dim=0),
         with_options(small("odd", "wide", rows=17, columns=781), dim=1),
@@ -59,6 +69,7 @@ def sum(input, dim, keepdim=False, dtype=None):
             small("transposed", "shifted", layout="transposed", rows=33, columns=48), dim=1
         ),
         with_options(small("equal", "integers", rows=65, columns=64), dim=0),
+        with_options(small("close", "unit", rows=23, columns=301), dim=1, close=True),
         with_options(timed("half", "mixed", "float16", n=1 << 28), dim=0),
         with_options(timed("rows", "mixed", rows=65536, columns=2048), dim=1),
         with_options(timed("columns", "mixed", rows=16384, columns=4096), dim=0),

@@ -22,6 +22,8 @@ MACHINERY = {
     "inputs",
     "manifest",
     "mutants",
+    "prompts",
+    "proving",
     "registry",
     "spec",
     "trees",

@@ -9,7 +9,9 @@ from rich.table import Table
 from benchmark import suite, vocabulary
 
 
-def _category(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def category_named(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
     """The published name for a category's name or slug; unknown ones end with status 2."""
     if value is None:
         return None
@@ -21,7 +23,7 @@ def _category(context: click.Context, parameter: click.Parameter, value: str | N
 
 
 @click.command()
-@click.option("--category", callback=_category, help="Only this category, by name or slug.")
+@click.option("--category", callback=category_named, help="Only this category, by name or slug.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 def command(category: str | None, as_json: bool) -> None:
     """List the tasks: name, category, difficulty, dtypes, digest."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmark import suite, vocabulary
-from benchmark.suite import mutants
+from benchmark.suite import mutants, proving
 from benchmark.suite.checks import Mixture
 from benchmark.suite.inputs import small
 from benchmark.suite.spec import Arguments
@@ -55,10 +55,8 @@ def test_the_detail_names_the_worst_element():
 
 def test_tf32_fails_a_float32_product_on_every_case_of_inexact_numbers():
     for name in ("small-odd", "small-tiles", "small-transposed"):
-        case = MATMUL.case(name)
-        arguments = MATMUL.arguments(case, 3, "cpu")
-        answer = mutants.tf32_inputs(MATMUL, case, arguments)
-        assert mutants.rejected(MATMUL, case, arguments, answer), name
+        scene = mutants.Scene(MATMUL, MATMUL.case(name), seed=3)
+        assert scene.rejects(mutants.tf32_inputs(scene)), name
 
 
 def test_another_order_of_summation_passes():
@@ -159,11 +157,10 @@ def test_a_wrong_dropout_is_rejected(change):
     assert not compare(DROPOUT, "small-odd", change).passed
 
 
-@pytest.mark.parametrize("mutant", mutants.RANDOM)
-def test_dropout_rejects_the_mutants(mutant):
-    case = DROPOUT.cases[0]
-    arguments = DROPOUT.arguments(case, 3, "cpu")
-    assert mutants.rejected(DROPOUT, case, arguments, mutant(DROPOUT, case, arguments))
+def test_dropout_rejects_the_mutants():
+    killing = proving.kill(DROPOUT, "cpu", 3)
+    assert "same_in_every_draw" in killing.planted
+    assert killing.survivors == ()
 
 
 def test_a_factor_with_another_sign_or_triangle_is_rejected():

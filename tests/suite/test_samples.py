@@ -2,34 +2,33 @@
 arithmetic.
 """
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from benchmark import suite
+from runner.proving import PLAIN, Prover
 
-ROOT = Path(__file__).parents[2]
-SAMPLES = sorted((ROOT / "samples" / "plain").glob("*/*.py"))
+SEED = 11
+TASKS = suite.all_tasks()
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=[path.stem for path in SAMPLES])
-def test_a_plain_solution_passes_every_small_case(path):
-    task = suite.get(path.stem)
-    if not any(task.judgeable_on("cpu", case) for case in task.cases):
+@pytest.fixture(scope="session")
+def prover():
+    """One process with Triton's interpreter for all solutions."""
+    prover = Prover("cpu")
+    yield prover
+    prover.close()
+
+
+@pytest.mark.parametrize("task", TASKS, ids=[task.name for task in TASKS])
+def test_a_plain_solution_passes_every_small_case(task, prover):
+    judged = [case for case in task.small_cases if task.judgeable_on("cpu", case)]
+    if not judged:
         pytest.skip("needs a GPU: the interpreter has none of its dtypes")
-    run = subprocess.run(
-        [sys.executable, "tests/suite/interpret.py", str(path)],
-        cwd=ROOT,
-        env=os.environ | {"TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    task = suite.get(path.stem)
-    judged = sum(task.judgeable_on("cpu", case) for case in task.small_cases)  # bfloat16: none
-    assert run.stdout.count('"verdict": "passed"') == judged
+    path = PLAIN / task.category / f"{task.name}.py"
+    reply = prover.ask("solution", task.name, SEED, path)
+    assert reply == {"cases": len(judged), "faults": []}
+
+
+def test_every_sample_is_named_after_a_task_in_its_category():
+    found = {path.relative_to(PLAIN).as_posix() for path in PLAIN.glob("*/*.py")}
+    assert found == {f"{task.category}/{task.name}.py" for task in TASKS}

@@ -311,7 +311,8 @@ def fused_dropout_relu_batch_norm_conv2d(
 ):
     """max(x, 0) of a convolution of images (N, C, H, W) whose channels are normalized by the
     batch's mean and variance (1e-5 added to it), and in training a dropout of it: 0 with
-    probability p, else divided by 1 - p. `inplace` is about the intermediate.
+    probability p, else divided by 1 - p. The mean takes `bias` out again; `inplace` is about the
+    intermediate.
     """
     convolved = F.conv2d(input, weight, bias, stride, padding, dilation, groups)
     kept = F.relu(F.batch_norm(convolved, None, None, training=True))

@@ -152,7 +152,7 @@ def index_select_arguments(make: Maker) -> Arguments:
         with_options(small("middle", "ties", a=5, b=17, c=31, taken=11), dim=1, other="row"),
         with_options(small("number", "integers", rows=31, columns=40, taken=50), dim=-1, other=2.0),
         with_options(small("integers", "integers", "int64", rows=33, columns=48, taken=60), dim=0),
-        with_options(small("half", "ties", "float16", rows=33, columns=65, taken=48), dim=1),
+        with_options(small("half", "wide", "float16", rows=33, columns=65, taken=48), dim=1),
         with_options(
             small("transposed", "ties", layout="transposed", rows=33, columns=48, taken=40), dim=1
         ),

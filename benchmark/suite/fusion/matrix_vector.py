@@ -109,7 +109,8 @@ def fused_mv_logsoftmax_dropout(
     input, vec, p=0.5, training=True, inplace=False, dim=0, *, out=None
 ):
     """log_softmax(input vec) for a matrix (m, k) and a vector (k,), and in training a dropout of
-    it: 0 with probability p, else divided by 1 - p. `inplace` is about the intermediate.
+    it: 0 with probability p, else divided by 1 - p. `dim` is 0 or -1, the only one; `inplace` is
+    about the intermediate.
     """
     logs = F.log_softmax(torch.mv(input, vec), dim)
     return written(F.dropout(logs, p, training, inplace), out)

@@ -133,7 +133,7 @@ def determinant_lu(A, *, pivot=True, out=None):
 )
 def determinant_via_qr(A, *, mode="reduced", out=None):
     """The determinants (*,) of square matrices (*, n, n) by A = Q R: det(Q), which is 1 or -1,
-    times the product of R's diagonal. The modes give the same factors of square matrices.
+    times the product of R's diagonal. `mode` doesn't change the factors of a square matrix.
     """
     packed, reflections = torch.geqrf(A)
     # A reflection with a nonzero factor has the determinant -1.
