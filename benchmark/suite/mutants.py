@@ -481,8 +481,9 @@ def argument(task: Task, arguments: Arguments, parameter: str) -> Any:
     if parameter in arguments.kwargs:
         return arguments.kwargs[parameter]
     index = _place(task, parameter)
-    given = index is not None and index < len(arguments.args)
-    return arguments.args[index] if given else ABSENT
+    if index is None or index >= len(arguments.args):
+        return ABSENT
+    return arguments.args[index]
 
 
 def _place(task: Task, parameter: str) -> int | None:
