@@ -6,17 +6,17 @@ to say: where it has not, on every case, it is not counted.
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
 
 from benchmark.suite.checks import Close, Exact, SameDistribution, expectations, floating
 from benchmark.suite.cost import shapes
-from benchmark.suite.spec import Arguments, Case, Task, Trial
-from benchmark.suite.trees import copied, leaves, map_tree, tensors
+from benchmark.suite.parameters import EpsLeftOut, Ignoring, WrongAxis
+from benchmark.suite.scenes import Answer, Scene
+from benchmark.suite.spec import Task, Trial
+from benchmark.suite.trees import copied, map_tree, tensors
 
-SEED = 5
 LOWER = {
     torch.float64: torch.float32,
     torch.complex128: torch.complex64,
@@ -66,99 +66,6 @@ WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
 }
 AXES = ("dim", "dim_norm")
 ELSEWHERE = ("device",)  # where the answer is, not what it is
-REFUSES = (RuntimeError, ValueError, TypeError, IndexError)  # arguments that go together no more
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a candidate returned in each draw, and its arguments after the last."""
-
-    outputs: list[Any]
-    mutated: Arguments
-
-
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """One call of a task with its right answer, computed once for all mutants."""
-
-    task: Task
-    case: Case
-    seed: int = SEED
-    device: str = "cpu"
-
-    @cached_property
-    def arguments(self) -> Arguments:
-        return self.task.arguments(self.case, self.seed, self.device)
-
-    @cached_property
-    def previous(self) -> Arguments:
-        """The arguments of another call of the same case."""
-        return self.task.arguments(self.case, self.seed + 1, self.device)
-
-    @cached_property
-    def right(self) -> Answer:
-        """PyTorch's own answer; mutants copy what they change."""
-        return honest(self.task, self.arguments)
-
-    def rejects(self, answer: Answer) -> bool:
-        return rejected(self.task, self.case, self.arguments, answer)
-
-    def called(self, arguments: Arguments) -> Answer:
-        """PyTorch's answer to other arguments, as the answer to these: only what the call wrote
-        differs after it.
-        """
-        answer = honest(self.task, arguments)
-        return Answer(answer.outputs, self._restored(arguments, answer.mutated))
-
-    def changed(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Answer:
-        """The right answer with every non-empty tensor changed that the call returned or wrote."""
-
-        def on_leaf(leaf: Any) -> Any:
-            if isinstance(leaf, torch.Tensor) and leaf.numel():
-                return change(leaf).to(leaf.dtype).reshape(leaf.shape).contiguous()
-            return leaf
-
-        kept = _unwritten(self.arguments, self.right.mutated)
-        mutated = map_tree(
-            self.right.mutated, lambda leaf: leaf if id(leaf) in kept else on_leaf(leaf)
-        )
-        return Answer(map_tree(self.right.outputs, on_leaf), mutated)
-
-    def _restored(self, before: Arguments, after: Arguments) -> Arguments:
-        if not self.task.may_mutate(self.case):
-            return self.arguments
-        kept = _unwritten(before, after)
-        own = dict(leaves(self.arguments))
-        places = {id(leaf): own.get(place, leaf) for place, leaf in leaves(after)}
-        restored = map_tree(after, lambda leaf: places[id(leaf)] if id(leaf) in kept else leaf)
-        assert isinstance(restored, Arguments)
-        return restored
-
-
-def _unwritten(before: Arguments, after: Arguments) -> set[int]:
-    """Identities of the tensors of `after` that are as they were before."""
-    pairs = zip(leaves(before), leaves(after), strict=True)
-    return {id(b) for (_, a), (_, b) in pairs if isinstance(b, torch.Tensor) and equal(a, b)}
-
-
-def equal(left: Any, right: torch.Tensor) -> bool:
-    """Whether two tensors hold the same values; NaN equals NaN."""
-    if not isinstance(left, torch.Tensor) or left.shape != right.shape:
-        return False
-    return bool(((left == right) | ((left != left) & (right != right))).all())
-
-
-def honest(task: Task, arguments: Arguments) -> Answer:
-    """PyTorch's own answer, as a candidate would give it."""
-    outputs, after = [], arguments
-    for _ in range(task.draws):
-        after = copied(arguments)
-        outputs.append(copied(task.reference(after)))
-    return Answer(outputs, after)
-
-
-def rejected(task: Task, case: Case, arguments: Arguments, answer: Answer) -> bool:
-    return not task.compare(case, arguments, answer.outputs, answer.mutated).passed
 
 
 # -- The kinds. Each makes an answer to a scene, or None where it would say nothing wrong. --
@@ -375,143 +282,6 @@ class LowerInside:
         if isinstance(leaf, torch.Tensor) and leaf.dtype == self.dtype:
             return leaf.to(LOWER[self.dtype]).to(self.dtype)
         return leaf
-
-
-@dataclass(frozen=True)
-class Ignoring:
-    """As if a parameter were not there: its default; where it has none, another draw for tensors,
-    the value of another case for the rest.
-    """
-
-    parameter: str
-
-    def __call__(self, scene: Scene) -> Answer | None:
-        own = argument(scene.task, scene.arguments, self.parameter)
-        other = self._other(scene, own)
-        if other is own:
-            return None
-        answer = _called_with(scene, self.parameter, other)
-        if answer is None or not tensors((own,)) or tensors((other,)):
-            return answer
-        # `out=` and the like: what was to be written is as it was
-        return Answer(answer.outputs, _replaced(scene.task, answer.mutated, self.parameter, own))
-
-    def _other(self, scene: Scene, own: Any) -> Any:
-        default = inspect.signature(scene.task.function).parameters[self.parameter].default
-        if own is ABSENT:
-            return own
-        if default is not inspect.Parameter.empty:
-            return default if bool(tensors((own,))) or own != default else own
-        if tensors((own,)):
-            return argument(scene.task, scene.previous, self.parameter)
-        for case in scene.task.cases:
-            arguments = scene.task.arguments(case, scene.seed, "meta")
-            other = argument(scene.task, arguments, self.parameter)
-            if not tensors((other,)) and other is not ABSENT and other != own:
-                return other
-        return own
-
-
-@dataclass(frozen=True)
-class EpsLeftOut:
-    """Zero for a small number that keeps a denominator away from zero."""
-
-    parameter: str
-
-    def __call__(self, scene: Scene) -> Answer | None:
-        own = argument(scene.task, scene.arguments, self.parameter)
-        if own is ABSENT:
-            own = inspect.signature(scene.task.function).parameters[self.parameter].default
-        return _called_with(scene, self.parameter, 0.0) if isinstance(own, float) and own else None
-
-
-@dataclass(frozen=True)
-class WrongAxis:
-    """The next dimension for each that is named, brought to the right answer's shape."""
-
-    parameter: str
-
-    def __call__(self, scene: Scene) -> Answer | None:
-        own = argument(scene.task, scene.arguments, self.parameter)
-        if own is ABSENT:
-            own = inspect.signature(scene.task.function).parameters[self.parameter].default
-        given = tensors(scene.arguments)
-        rank = given[0].dim() if given else 0
-        named = own if isinstance(own, tuple) else (own,)
-        whole = any(not isinstance(d, int) for d in named) or len(set(named)) >= rank
-        if whole or scene.task.may_mutate(scene.case):
-            return None
-        other = tuple((d + 1) % rank for d in named)
-        value = other if isinstance(own, tuple) else other[0]
-        answer = _called_with(scene, self.parameter, value)
-        return None if answer is None else Answer(_fitted(scene, answer.outputs), answer.mutated)
-
-
-def _fitted(scene: Scene, outputs: list[Any]) -> list[Any]:
-    """The outputs repeated or cut to the shapes of the right ones."""
-    right = [leaf for _, leaf in leaves(scene.right.outputs)]
-    forms = iter(right)
-
-    def fit(leaf: Any) -> Any:
-        form = next(forms, None)
-        if not isinstance(leaf, torch.Tensor) or not isinstance(form, torch.Tensor):
-            return leaf
-        if leaf.shape == form.shape or not leaf.numel():
-            return leaf
-        return (
-            leaf.reshape(-1)
-            .repeat(-(-form.numel() // leaf.numel()))[: form.numel()]
-            .view(form.shape)
-        )
-
-    fitted = map_tree(outputs, fit)
-    assert isinstance(fitted, list)
-    return fitted
-
-
-class _Absent:
-    """Stands for an argument that a call doesn't give."""
-
-
-ABSENT = _Absent()
-
-
-def argument(task: Task, arguments: Arguments, parameter: str) -> Any:
-    """The argument that a call gives for a parameter, ABSENT if it gives none."""
-    if parameter in arguments.kwargs:
-        return arguments.kwargs[parameter]
-    index = _place(task, parameter)
-    if index is None or index >= len(arguments.args):
-        return ABSENT
-    return arguments.args[index]
-
-
-def _place(task: Task, parameter: str) -> int | None:
-    """The place of a parameter that may be given by it; None for one that needs its name."""
-    parameters = inspect.signature(task.function).parameters
-    by_place = parameters[parameter].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return list(parameters).index(parameter) if by_place else None
-
-
-def _replaced(task: Task, arguments: Arguments, parameter: str, value: Any) -> Arguments:
-    """The arguments with another one for the parameter, in its place."""
-    index = _place(task, parameter)
-    if index is None or parameter in arguments.kwargs or index >= len(arguments.args):
-        return Arguments(arguments.args, arguments.kwargs | {parameter: value})
-    args = (*arguments.args[:index], value, *arguments.args[index + 1 :])
-    return Arguments(args, arguments.kwargs)
-
-
-def _called_with(scene: Scene, parameter: str, value: Any) -> Answer | None:
-    """PyTorch's answer with another argument for the parameter; None if it refuses that."""
-    other = _replaced(scene.task, scene.arguments, parameter, value)
-    try:
-        answer = honest(scene.task, other)
-    except REFUSES:
-        return None
-    if not scene.task.may_mutate(scene.case):
-        return answer
-    return Answer(answer.outputs, scene._restored(other, answer.mutated))
 
 
 # -- Which kinds are wrong for which tasks --

@@ -8,7 +8,8 @@ import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from benchmark.suite.mutants import ABSENT, ELSEWHERE, argument
+from benchmark.suite.mutants import ELSEWHERE
+from benchmark.suite.parameters import ABSENT, argument
 from benchmark.suite.spec import Case, Task
 from benchmark.suite.trees import tensors
 

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 import torch
 
 from benchmark.suite import mutants
+from benchmark.suite.scenes import Scene, equal
 from benchmark.suite.spec import Arguments, Case, Comparison, Task
 from benchmark.suite.trees import copied, leaves
 
@@ -56,11 +57,11 @@ def kill(task: Task, device: str, seed: int, kinds: Iterable[mutants.Mutant] = (
     order = sorted(task.small_cases, key=lambda case: -sum(case.sizes.values()))
     names = [mutant.name for mutant in alive]
     for case in order:
-        alive = _alive_after(mutants.Scene(task, case, seed, device), alive, planted)
+        alive = _alive_after(Scene(task, case, seed, device), alive, planted)
     for case in cases_on(task, device):
         alive = [mutant for mutant in alive if mutant.name in planted]
         if case.kind == "timed" and alive:
-            alive = _alive_after(mutants.Scene(task, case, seed, device), alive, planted)
+            alive = _alive_after(Scene(task, case, seed, device), alive, planted)
     left = {mutant.name for mutant in alive}
     return Killing(
         tuple(name for name in names if name in planted),
@@ -69,7 +70,7 @@ def kill(task: Task, device: str, seed: int, kinds: Iterable[mutants.Mutant] = (
 
 
 def _alive_after(
-    scene: mutants.Scene, alive: list[mutants.Mutant], planted: set[str]
+    scene: Scene, alive: list[mutants.Mutant], planted: set[str]
 ) -> list[mutants.Mutant]:
     left = []
     for mutant in alive:
@@ -98,7 +99,7 @@ def faults_of_reference(task: Task, device: str, seed: int) -> list[str]:
     """What the reference's own check says against it, or that comparing changed the arguments."""
     faults = []
     for case in cases_on(task, device):
-        scene = mutants.Scene(task, case, seed, device)
+        scene = Scene(task, case, seed, device)
         before = copied(scene.arguments)
         result = task.compare(case, scene.arguments, scene.right.outputs, scene.right.mutated)
         if not result.passed:
@@ -112,7 +113,7 @@ def same(left: Arguments, right: Arguments) -> bool:
     """Whether two calls have the same arguments, tensors by value (NaN equals NaN) and strides."""
     pairs = zip(leaves(left), leaves(right), strict=True)
     return all(
-        a.stride() == b.stride() and mutants.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+        a.stride() == b.stride() and equal(a, b) if isinstance(a, torch.Tensor) else a == b
         for (_, a), (_, b) in pairs
     )
 

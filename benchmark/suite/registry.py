@@ -22,9 +22,11 @@ MACHINERY = {
     "inputs",
     "manifest",
     "mutants",
+    "parameters",
     "prompts",
     "proving",
     "registry",
+    "scenes",
     "spec",
     "trees",
 }

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmark import suite, vocabulary
-from benchmark.suite import mutants, proving
+from benchmark.suite import mutants, proving, scenes
 from benchmark.suite.checks import Mixture
 from benchmark.suite.inputs import small
 from benchmark.suite.spec import Arguments
@@ -18,7 +18,7 @@ def compare(task, case_name, change, seed=3):
     """The comparison of PyTorch's answer after `change(output)`."""
     case = task.case(case_name)
     arguments = task.arguments(case, seed, "cpu")
-    answer = mutants.honest(task, arguments)
+    answer = scenes.honest(task, arguments)
     outputs = [change(output) for output in answer.outputs]
     return task.compare(case, arguments, outputs, answer.mutated)
 
@@ -55,7 +55,7 @@ def test_the_detail_names_the_worst_element():
 
 def test_tf32_fails_a_float32_product_on_every_case_of_inexact_numbers():
     for name in ("small-odd", "small-tiles", "small-transposed"):
-        scene = mutants.Scene(MATMUL, MATMUL.case(name), seed=3)
+        scene = scenes.Scene(MATMUL, MATMUL.case(name), seed=3)
         assert scene.rejects(mutants.tf32_inputs(scene)), name
 
 
@@ -80,7 +80,7 @@ def test_special_values_must_stay_where_they_are():
 def test_an_in_place_case_needs_the_changed_argument():
     case = RELU.case("small-odd")
     arguments = RELU.arguments(case, 3, "cpu")
-    answer = mutants.honest(RELU, arguments)
+    answer = scenes.honest(RELU, arguments)
     result = RELU.compare(case, arguments, answer.outputs, arguments)
     assert result.verdict == vocabulary.WRONG_VALUES
     assert result.detail.startswith("argument[0]")
@@ -113,7 +113,7 @@ def test_a_false_alarm_is_rarer_than_one_in_two_hundred():
     arguments = RAND.arguments(case, 3, "cpu")
     for seed in range(200):
         torch.manual_seed(seed)
-        assert RAND.compare(case, arguments, mutants.honest(RAND, arguments).outputs).passed
+        assert RAND.compare(case, arguments, scenes.honest(RAND, arguments).outputs).passed
 
 
 def dropout_branches(input, p=0.5):
@@ -210,7 +210,7 @@ def test_an_index_elsewhere_or_outside_is_rejected(index):
 def test_running_statistics_are_judged_by_the_terms_behind_them(place, roundings, passes):
     case = BATCH_NORM.case("small-momentum")
     arguments = BATCH_NORM.arguments(case, 3, "cpu")
-    answer = mutants.honest(BATCH_NORM, arguments)
+    answer = scenes.honest(BATCH_NORM, arguments)
     terms = arguments.args[place].abs() + answer.mutated.args[place].abs()
     answer.mutated.args[place].add_(terms, alpha=roundings * torch.finfo(torch.float32).eps)
     result = BATCH_NORM.compare(case, arguments, answer.outputs, answer.mutated)
@@ -223,6 +223,6 @@ def test_the_value_nearest_to_its_limit_is_reported():
     sgd = suite.get("sgd_step")
     case = sgd.case("small-odd")
     arguments = sgd.arguments(case, 3, "cpu")
-    answer = mutants.honest(sgd, arguments)
+    answer = scenes.honest(sgd, arguments)
     result = sgd.compare(case, arguments, answer.outputs, answer.mutated)
     assert 0 < result.error == result.reference_error < result.tolerance

@@ -12,6 +12,7 @@ from benchmark import suite
 from benchmark.suite import mutants, proving
 from benchmark.suite.checks import Close
 from benchmark.suite.inputs import small
+from benchmark.suite.scenes import Scene
 from benchmark.suite.trees import copied
 from runner.cli import main
 from runner.commands import prove as prove_command
@@ -26,7 +27,7 @@ def kbx(*words: str):
 
 def answers(mutant: str, task=RELU, case="small-odd"):
     """A scene and what the mutant of this name answers in it."""
-    scene = mutants.Scene(task, task.case(case), seed=3)
+    scene = Scene(task, task.case(case), seed=3)
     (found,) = [m for m in mutants.mutants_of(task) if m.name == mutant]
     return scene, found.answer(scene)
 
@@ -83,7 +84,7 @@ def test_mutants_spoil_what_was_written_and_leave_the_other_arguments():
 
 
 def test_the_right_answer_outlives_every_mutant_made_of_it():
-    scene = mutants.Scene(RELU, RELU.case("small-odd"), seed=3)
+    scene = Scene(RELU, RELU.case("small-odd"), seed=3)
     before = copied(scene.right.outputs)
     for mutant in mutants.mutants_of(RELU):
         mutant.answer(scene)

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from benchmark import suite, vocabulary
-from benchmark.suite import cost, manifest, mutants, proving
+from benchmark.suite import cost, manifest, mutants, proving, scenes
 from benchmark.suite.inputs import FAMILIES, LAYOUTS
 from benchmark.suite.trees import tensors
 
@@ -46,7 +46,7 @@ def test_the_reference_passes_its_own_check(task):
 
 @each_task
 def test_every_wrong_answer_is_rejected(task):
-    killing = proving.kill(task, "cpu", mutants.SEED)
+    killing = proving.kill(task, "cpu", scenes.SEED)
     assert killing.survivors == ()
     assert len(killing.planted) >= 10
 
