@@ -4,6 +4,7 @@ Standard library only: hosts with boards read their environment without Django.
 """
 
 import os
+from collections.abc import Collection
 
 
 class Misconfigured(Exception):  # noqa: N818  like Django's ImproperlyConfigured
@@ -29,12 +30,23 @@ def flag(name: str, default: bool) -> bool:
     return value in TRUE
 
 
-def integer(name: str, default: int) -> int:
-    value = os.environ.get(name, str(default))
+def integer(name: str, default: int, least: int = 1) -> int:
+    value = os.environ.get(name) or str(default)
     try:
-        return int(value)
+        number = int(value)
     except ValueError:
         raise Misconfigured(f"{name}={value!r} is no whole number.") from None
+    if number < least:
+        raise Misconfigured(f"{name}={value!r} is too small: use {least} or more.")
+    return number
+
+
+def word(name: str, default: str, known: Collection[str]) -> str:
+    """One of the known words, in upper case."""
+    value = text(name, default).upper()
+    if value not in known:
+        raise Misconfigured(f"{name}={value!r} is unknown: use one of {', '.join(known)}.")
+    return value
 
 
 def words(name: str, default: str = "") -> list[str]:

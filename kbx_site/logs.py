@@ -5,9 +5,11 @@ from typing import Any
 
 from kbx_site import env
 
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
 
 def settings() -> dict[str, Any]:
-    level = env.text("KBX_LOG_LEVEL", "INFO").upper()
+    level = env.word("KBX_LOG_LEVEL", "INFO", LEVELS)
     return {
         "version": 1,
         "disable_existing_loggers": False,

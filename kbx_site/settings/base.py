@@ -4,6 +4,7 @@ from pathlib import Path
 
 import dj_database_url
 import plotly
+from dj_database_url import DBConfig
 
 from kbx_site import env, logs
 from runner.intake.limits import MAX_UPLOAD_BYTES
@@ -60,13 +61,20 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {
-    "default": dj_database_url.parse(
-        env.text("DATABASE_URL", f"sqlite:///{STATE_DIR / 'kbx.sqlite3'}"),
-        conn_max_age=60,
-        conn_health_checks=True,
-    )
-}
+
+def database() -> DBConfig:
+    """Of DATABASE_URL. Its error doesn't repeat the value: a password may be in it."""
+    url = env.text("DATABASE_URL", f"sqlite:///{STATE_DIR / 'kbx.sqlite3'}")
+    try:
+        return dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)
+    except ValueError:
+        raise env.Misconfigured(
+            "DATABASE_URL can't be read: postgresql://user:password@host:5432/name, with special "
+            "characters of the password as %XX"
+        ) from None
+
+
+DATABASES = {"default": database()}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # WAL lets pages be read while a report is written; IMMEDIATE takes the write lock up front, so
     # that two writers wait for one another instead of failing half-way.

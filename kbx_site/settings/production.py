@@ -30,7 +30,18 @@ def allowed_hosts() -> list[str]:
             "KBX_ALLOWED_HOSTS must name the site's hosts, comma-separated and without '*', for "
             "example KBX_ALLOWED_HOSTS=kernelbench.example.org"
         )
+    for host in hosts:
+        if "/" in host or (":" in host and not host.startswith("[")):
+            raise env.Misconfigured(
+                f"KBX_ALLOWED_HOSTS: {host!r} is no host name: leave https:// and the port out"
+            )
     return hosts
+
+
+def trusted_origins(hosts: list[str]) -> list[str]:
+    """Where forms may come from: the hosts over HTTPS; ".x.org" means x.org and all below it."""
+    wide = [f"https://*{host}" for host in hosts if host.startswith(".")]
+    return [f"https://{host.lstrip('.')}" for host in hosts] + wide
 
 
 def refuse_embedded_services() -> None:
@@ -50,7 +61,7 @@ refuse_embedded_services()
 DEBUG = False
 SECRET_KEY = secret_key()
 ALLOWED_HOSTS = allowed_hosts()
-CSRF_TRUSTED_ORIGINS = [f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS]
+CSRF_TRUSTED_ORIGINS = trusted_origins(ALLOWED_HOSTS)
 
 # Only behind a proxy that sets the header itself; else a visitor could claim HTTPS.
 if env.flag("KBX_BEHIND_PROXY", False):
@@ -58,7 +69,7 @@ if env.flag("KBX_BEHIND_PROXY", False):
     REST_FRAMEWORK = {**REST_FRAMEWORK, "NUM_PROXIES": 1}
 SECURE_SSL_REDIRECT = True
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # probes speak plain HTTP inside the cluster
-SECURE_HSTS_SECONDS = env.integer("KBX_HSTS_SECONDS", 365 * 24 * 3600)
+SECURE_HSTS_SECONDS = env.integer("KBX_HSTS_SECONDS", 365 * 24 * 3600, least=0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True
 SESSION_COOKIE_SECURE = True
