@@ -1,0 +1,71 @@
+"""A board's side of a job: what it tells the site, with the real broker in between."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from benchmark.models import Source
+from benchmark.vocabulary import MAX_SOURCE_BYTES
+from runner import judging
+
+SOURCE = "def relu(input):\n    return input\n"
+
+
+@pytest.fixture(autouse=True)
+def seat(monkeypatch: pytest.MonkeyPatch) -> Iterator[judging.Seat]:
+    seat = judging.Seat()
+    monkeypatch.setenv("KBX_DEVICE", "cpu")
+    monkeypatch.setattr(judging, "seat", seat)
+    yield seat
+    seat.leave()
+
+
+def message(**changes: Any) -> dict[str, Any]:
+    """A job that no host can take: it is about a contract that nobody has."""
+    return {
+        "job": "00000000-0000-4000-8000-000000000000",
+        "attempt": 1,
+        "task": "relu",
+        "task_digest": "0" * 64,
+        "round": 0,
+        "source": SOURCE,
+        "source_sha256": Source.digest(SOURCE),
+        "time_limit": 60,
+    } | changes
+
+
+def told(outbox: Any) -> list[dict[str, Any]]:
+    """The messages to the site, without the heartbeats: a busy machine sends some."""
+    sent = outbox.messages("site")
+    return [message for message in sent if message["name"] != "runner.record_heartbeat"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "this host's contract of relu is"),
+        ({"source": SOURCE + "#"}, "not the one that the message's SHA-256 names"),
+        ({"source": "#" * (MAX_SOURCE_BYTES + 1)}, "the source is larger than"),
+        ({"task": "no_such_task"}, "no_such_task"),
+    ],
+)
+def test_what_a_host_must_not_judge_is_its_failure_in_words(
+    outbox: Any, changes: dict[str, Any], said: str
+) -> None:
+    judging.judge_job(message(**changes))
+    started, failed = told(outbox)
+    assert started["name"] == "runner.record_started"
+    assert started["device"]["gpu"] == "cpu-interpreter"
+    assert failed["name"] == "runner.record_failure"
+    assert said in failed["reason"]
+    assert (failed["job"], failed["attempt"]) == (message()["job"], 1)
+
+
+def test_a_message_that_comes_again_is_not_judged_again(outbox: Any) -> None:
+    judging.judge_job(message())
+    before = len(told(outbox))
+    judging.judge_job(message())
+    assert len(told(outbox)) == before
+    judging.judge_job(message(attempt=2))
+    assert len(told(outbox)) == 2 * before
