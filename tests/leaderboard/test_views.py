@@ -311,6 +311,13 @@ def test_the_interpreter_is_not_said_to_time_anything(client, site):
     assert "Speedup, geometric mean" in method  # the H200 times
 
 
+def test_methods_of_the_same_rank_are_said_to_be_tied(client, site, make):
+    for name in ("gamma", "delta"):
+        make.run(make.submission(make.method(name), name), site.relu, site.h200, speedup=1.0)
+    page = _flat(client.get("/leaderboard/?category=activation"))
+    assert page.count("tied</small>") >= 2
+
+
 def test_a_cell_says_when_fewer_than_all_were_judged(client, site):
     assert "2/2</td>" in _flat(client.get("/categories/"))
     assert "0/2<small>1 judged</small>" in _flat(client.get("/categories/"))
