@@ -16,7 +16,7 @@ from benchmark.suite.scenes import Scene
 from benchmark.suite.trees import copied
 from runner.cli import main
 from runner.commands import prove as prove_command
-from runner.proving import PLAIN, Prover, prove
+from runner.proving import PLAIN, Prover, Row, prove
 
 RELU, MATMUL, SOFTMAX, SGD = (suite.get(n) for n in ("relu", "matmul", "softmax", "sgd_step"))
 
@@ -195,10 +195,13 @@ def test_the_command_ends_with_1_when_a_solution_is_refused(solutions):
     assert "relu: solution: small-odd" in result.stdout
 
 
-def test_a_survivor_ends_the_command_with_1_and_is_named(monkeypatch):
-    row = prove_command.Row("relu", "Activation", True, 8, ("zeros", "mean"), ("mean",), ())
-    assert not row.proven
-    assert row.to_json()["killed"] == 1
+def test_a_survivor_leaves_a_task_unproven_and_the_total_short():
+    bad = Row("relu", "Activation", True, 8, ("zeros", "mean"), ("mean",), ())
+    good = Row("tanh", "Activation", None, 0, ("zeros",), (), ())
+    assert (bad.proven, good.proven) == (False, True)
+    totals = prove_command.report([bad, good], "cpu", 3)
+    assert (totals["mutants_planted"], totals["mutants_killed"]) == (3, 2)
+    assert (totals["accepted"], totals["not_judgeable"]) == (1, 1)
 
 
 @pytest.mark.parametrize(
