@@ -46,7 +46,7 @@ def test_a_site_with_an_idle_gpu_says_that_nobody_is_ranked(client, make):
     assert "No method is ranked on H200" in client.get("/").content.decode()
     assert "No method is ranked" in client.get("/leaderboard/").content.decode()
     assert "Nothing judged on H200" in client.get("/categories/").content.decode()
-    assert "Nobody has tried it" in client.get("/tasks/relu/").content.decode()
+    assert "No result yet" in client.get("/tasks/relu/").content.decode()
 
 
 @pytest.mark.parametrize("url", [*LISTS, "/tasks/relu/", "/methods/alpha/", "/methods/beta/"])
