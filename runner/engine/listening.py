@@ -160,10 +160,24 @@ def word_for(event: str, arguments: tuple) -> str | None:
     if event == "import":
         return _word_for_import(str(arguments[0]), str(arguments[1]))
     if event == "compile":
-        return CODE if is_known_file(str(arguments[1])) else None
+        known = is_known_file(str(arguments[1]))
+        return CODE if known and not is_that_file(arguments[0], str(arguments[1])) else None
     if event == "open":
         return MEMORY if str(arguments[0]).startswith("/proc/") else None
     return EVENTS.get(event)
+
+
+def is_that_file(source: Any, name: str) -> bool:
+    """Is what is compiled what the file says? Then it is an import, of a library's module that has
+    no cached code: on a board, Triton's first launch imports some on the candidate's behalf.
+    """
+    text = source.encode() if isinstance(source, str) else source
+    if not isinstance(text, bytes):
+        return False
+    try:
+        return Path(name).read_bytes() == text
+    except OSError:
+        return False
 
 
 def _word_for_import(name: str, file: str) -> str | None:
