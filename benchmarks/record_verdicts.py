@@ -92,12 +92,13 @@ def figures(report: dict) -> dict:
 def page(title: str, bare: dict, notes: list[str]) -> str:
     """The record to read."""
     found = bare["environment"]
-    judge, digest = found["judge"], str(found["judge"].get("suite_digest"))
+    judge, digest = found["judge"], found["judge"].get("suite_digest") or "not recorded"
     facts = (
-        f"Date: {bare['date']}. Hardware: {found['gpu']} ({found['architecture']}), driver "
-        f"{found['driver']}. Python {found['python']}, torch {found['torch']}, triton "
+        f"Date: {bare['date']}. Hardware: {found['gpu']} ({found['architecture']})"
+        f"{', driver ' + found['driver'] if found['driver'] else ''}. "
+        f"Python {found['python']}, torch {found['torch']}, triton "
         f"{found['triton']}, CUDA {found['cuda']}. Walls up: {', '.join(found['walls'])}. Judge "
-        f"version {judge['version']}, suite digest `{digest[:16]}`."
+        f"version {judge['version']}, suite digest {digest[:16]}."
     )
     lines = [f"# {title}", "", facts, "", "```", *bare["commands"], "```", ""]
     lines += [*verdict_table(bare["reports"]), "", *speed_table(bare["reports"]), ""]
