@@ -1,8 +1,9 @@
 // Light, dark or the system's: kept in localStorage, applied before the page is drawn.
 (() => {
+  const KEY = "kbx-theme";  // the admin keeps "auto" under "theme", which is no theme here
   const root = document.documentElement;
   const stored = () => {
-    try { return localStorage.getItem("theme"); } catch { return null; }
+    try { return localStorage.getItem(KEY); } catch { return null; }
   };
   const apply = (theme) => {
     if (theme) root.dataset.theme = theme;
@@ -23,7 +24,7 @@
     button.addEventListener("click", () => {
       const theme = dark() ? "light" : "dark";
       apply(theme);
-      try { localStorage.setItem("theme", theme); } catch { /* private mode: this page only */ }
+      try { localStorage.setItem(KEY, theme); } catch { /* private mode: this page only */ }
       name();
       document.dispatchEvent(new Event("themechange"));
     });

@@ -44,6 +44,8 @@ def page(browser: Browser) -> Iterator[Page]:
     page.on("console", lambda message: said.append(message.text) if is_bad(message) else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     yield page
+    # A request still under way would read a database that the test has given back.
+    page.wait_for_load_state("networkidle")
     context.close()
     assert said == []
 

@@ -82,6 +82,14 @@ def test_the_form_takes_a_file_and_shows_its_progress(live_server, make, page, t
     expect(page.get_by_role("link", name="relu", exact=True)).to_be_visible()
 
 
+def test_the_admin_does_not_confuse_the_theme(live_server, board, page):
+    page.emulate_media(color_scheme="dark")
+    page.goto(f"{live_server.url}/admin/")
+    page.goto(live_server.url)
+    page.get_by_role("button", name="Light").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+
+
 def test_the_theme_is_kept(live_server, board, page):
     page.goto(live_server.url)
     page.get_by_role("button", name="Dark").click()
