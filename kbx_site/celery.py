@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from celery import Celery
-from celery.signals import beat_embedded_init, setup_logging, worker_process_init
+from celery.signals import setup_logging, worker_process_init
 
 from kbx_site import env
 from kbx_site.logs import configure
@@ -117,11 +117,9 @@ def set_up_logging(**_: Any) -> None:
 
 
 @worker_process_init.connect
-@beat_embedded_init.connect
 def die_with_the_worker(**_: Any) -> None:
-    """A process whose worker was killed must not go on: another one takes its place.
-
-    A pool process would use the board beside its successor, a clock would tick twice.
+    """A pool process whose worker was killed must not go on: it would use the board beside its
+    successor.
     """
     from runner.processes import die_with_parent
 

@@ -35,8 +35,8 @@ POLL_SECONDS = 1.0
 MOST_INTERPRETERS = 8
 
 
-class Stop(BaseException):  # noqa: N818  no error, and no `except Exception` may swallow it
-    """Ctrl-C, or SIGTERM."""
+class Stop(BaseException):
+    """Ctrl-C, or SIGTERM. No `Exception`: what catches those must not swallow it."""
 
 
 @dataclass(frozen=True)

@@ -75,12 +75,23 @@ def seat_worker(seat: Seat) -> Child:
 
 
 def site_worker() -> Child:
-    """The worker that writes results down, with the clock of the sweeper in it.
+    """The worker that writes results down.
 
     One process without a pool: what it does is short, and SQLite has one writer anyway.
     """
     environment = {"DJANGO_SETTINGS_MODULE": "kbx_site.settings.development"} | dict(os.environ)
-    return Child("site", celery("site", "site", "-P", "solo", "-B"), environment)
+    return Child("site", celery("site", "site", "-P", "solo"), environment)
+
+
+def clock() -> Child:
+    """What asks for a sweep now and then. A process of its own: inside of the site's worker it held
+    RabbitMQ's messages back for 20 s and more.
+    """
+    command = [
+        sys.executable, "-m", "celery", "-A", "kbx_site.celery", "beat", "-l", "WARNING",
+        "--pidfile=",
+    ]  # fmt: skip
+    return Child("clock", command, dict(os.environ))
 
 
 @dataclass
@@ -172,7 +183,7 @@ def work(places: Sequence[Seat], site_queue: bool) -> None:
     set_up_logging()
     children = [seat_worker(seat) for seat in places]
     if site_queue:
-        children.append(site_worker())
+        children += [site_worker(), clock()]
     crew = Crew(places, children)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, crew.on_signal)

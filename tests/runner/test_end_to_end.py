@@ -268,7 +268,9 @@ def processes_of(site: Site) -> list[str]:
 
 
 def celery_worker(of: Child) -> int:
-    [worker] = children_of(of.process.pid)
+    """Beside it the site's host has a clock."""
+    below_it = children_of(of.process.pid)
+    [worker] = [pid for pid in below_it if b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     return worker
 
 
@@ -307,7 +309,7 @@ def kill_board_and_nothing_below(site: Site, board: Child, writer: Child) -> Non
 
 
 def kill_sites_worker(site: Site, board: Child, writer: Child) -> None:
-    """The process that writes results down, with its clock; `kbx worker` starts another."""
+    """The process that writes results down; `kbx worker` starts another."""
     worker = celery_worker(writer)
     kill(worker, *below(worker))
 
