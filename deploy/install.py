@@ -6,6 +6,7 @@ build (200 MB instead of 3 GB) where PyTorch's own index can be reached or pip a
 """
 
 import hashlib
+import json
 import os
 import platform
 import shutil
@@ -30,8 +31,14 @@ def main() -> int:
     if stamp.exists() and stamp.read_text() == wanted:
         return 0
     create_environment()
-    pip("Installing the site's packages", "--require-hashes", "-r", str(LOCKED))
-    pip("Installing torch and triton (the judge)", *torch_index(), "-r", str(TORCH), "numpy<2.6")
+    pip("Installing the site's packages (a minute)", "--require-hashes", "-r", str(LOCKED))
+    pip(
+        "Installing torch and triton, the judge's (a minute or more)",
+        *torch_index(),
+        "-r",
+        str(TORCH),
+        "numpy<2.6",
+    )
     pip("Installing kbx", "--no-deps", "--editable", str(ROOT))
     stamp.write_text(wanted)
     return 0
@@ -46,9 +53,15 @@ def refuse_unsupported_python() -> None:
 
 def fingerprint() -> str:
     """Hex digest of what the environment is built from, with the Python that builds it."""
+    import tomllib  # not at the top: an older Python has none, and is to be refused in words
+
     digest = hashlib.sha256(platform.python_version().encode())
-    for path in (LOCKED, TORCH, ROOT / "pyproject.toml"):
+    for path in (LOCKED, TORCH):
         digest.update(path.read_bytes())
+    described = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    # Not the tools' settings: a changed lint rule rebuilds nothing.
+    installed = [described["build-system"], described["project"], described["tool"]["setuptools"]]
+    digest.update(json.dumps(installed, sort_keys=True).encode())
     return digest.hexdigest()
 
 

@@ -32,6 +32,7 @@ SAMPLES = (
 START_SECONDS = 60
 GRACE_SECONDS = 10
 POLL_SECONDS = 1.0
+TELL_SECONDS = 15.0  # between two lines of progress in a log file, which can't show a bar
 MOST_INTERPRETERS = 8
 
 
@@ -224,12 +225,16 @@ def watch(plan: Plan, children: Sequence[Child], console: Console, until_judged:
 
     with bar(console) as progress:
         line = progress.add_task("", total=None)
+        told = 0.0
         while True:
             for child in children:
                 if not child.is_alive:
                     log = plan.state / f"{child.name}.log"
                     raise click.ClickException(f"the {child.name} process ended: see {log}")
             tally = Tally.read()
+            if not console.is_terminal and time.monotonic() - told > TELL_SECONDS:
+                told = time.monotonic()
+                console.print(tally.line(), highlight=False)
             progress.update(
                 line, description=tally.line(), completed=tally.ended, total=tally.total or None
             )
