@@ -2,7 +2,7 @@
 first use.
 """
 
-from benchmark.suite.registry import UnknownTask, all_tasks, digest, get, names, resolve
+from benchmark.suite.registry import UnknownTask, all_tasks, get, names, resolve, suite_digest
 from benchmark.suite.spec import Arguments, Case, Comparison, Task
 
 __all__ = [
@@ -12,8 +12,8 @@ __all__ = [
     "Task",
     "UnknownTask",
     "all_tasks",
-    "digest",
     "get",
     "names",
     "resolve",
+    "suite_digest",
 ]

@@ -75,7 +75,7 @@ def report(rows: list[Row], device: str, seed: int) -> dict[str, object]:
         "mutants_killed": sum(row.killed for row in rows),
         "device": device,
         "seed": seed,
-        "suite_digest": suite.digest(),
+        "suite_digest": suite.suite_digest(),
         "rows": [row.to_json() for row in rows],
     }
 

@@ -80,7 +80,7 @@ class Referee:
 
     def digest(self, _message: dict, _descriptors: list[int]) -> dict:
         """One digest over the whole suite: it reads every task's source, which takes a while."""
-        return {"ok": True, "digest": registry.digest()}
+        return {"ok": True, "digest": registry.suite_digest()}
 
     def tasks(self, _message: dict, _descriptors: list[int]) -> dict:
         """What intake needs to know about every task."""

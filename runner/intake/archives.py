@@ -54,7 +54,7 @@ def _each(name: str, archive: zipfile.ZipFile) -> Iterator[Text | Refusal]:
     left = limits.MAX_UNPACKED_BYTES
     for entry in archive.infolist():
         place = f"{name}: {shown(entry.filename)}"
-        if entry.is_dir():
+        if entry.filename.endswith("/"):
             continue
         try:
             _check(entry)
@@ -71,6 +71,8 @@ def _each(name: str, archive: zipfile.ZipFile) -> Iterator[Text | Refusal]:
 def _check(entry: zipfile.ZipInfo) -> None:
     """Refuse what has no business in an upload by what the directory of the archive says."""
     path = entry.filename.replace("\\", "/")
+    if not path:
+        raise Refused("an entry without a name", "pack the files again")
     if path.startswith("/") or ".." in path.split("/") or path[1:2] == ":":
         raise Refused("a path that leads out of the archive", "pack files under relative names")
     kind = stat.S_IFMT(entry.external_attr >> 16)

@@ -460,6 +460,18 @@ def test_a_damaged_archive_never_raises(data):
     assert intake.candidates or intake.refusals
 
 
+def test_an_archive_entry_without_a_name_is_refused():
+    nameless = zipfile.ZipInfo("x")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr(nameless, source())
+        nameless.filename = ""
+    intake = read_upload("a.zip", buffer.getvalue(), TASKS)
+    assert not intake.candidates
+    assert len(intake.refusals) == 1
+    json.dumps([refusal.to_json() for refusal in intake.refusals])
+
+
 FENCES = ["```", "```python", "~~~", "<think>", "</think>", "<|im_end|>", "#" * 100]
 CODE = ["def relu(x):", "    return x", "@triton.jit", "import triton", "'''", "("]
 PIECES = st.sampled_from([*FENCES, *CODE, "A sentence of four words.", "", "\0", "\r"])

@@ -114,10 +114,11 @@ def test_messages_keep_their_order_and_appear_whole(tmp_path: Path) -> None:
         transport=conf["broker_transport"],
         transport_options=conf["broker_transport_options"],
     ) as connection:
-        queue = connection.SimpleQueue("site")
+        # A name of its own: kombu remembers bindings per process, whatever the folder.
+        queue = connection.SimpleQueue("ordered")
         for number in range(20):
             queue.put(number)
-        assert len(list(tmp_path.rglob("*.site.msg"))) == 20
+        assert len(list(tmp_path.rglob("*.ordered.msg"))) == 20
         for number in range(20):
             message = queue.get(timeout=5)
             message.ack()
