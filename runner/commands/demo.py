@@ -124,7 +124,8 @@ def planned(state: Path, port: int, gpu: str) -> Plan:
     if boards:
         devices = tuple(f"cuda:{board['index']}" for board in boards)
         return Plan(state, port, devices, tuple(sorted({board["gpu"] for board in boards})))
-    interpreters = max(1, min(MOST_INTERPRETERS, (os.cpu_count() or 2) // 2))
+    # One a core: site and database need little, and a sample that hangs must not hold up the rest.
+    interpreters = min(MOST_INTERPRETERS, os.cpu_count() or 1)
     return Plan(state, port, ("cpu",) * interpreters, ("cpu-interpreter",))
 
 
