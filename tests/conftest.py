@@ -4,7 +4,14 @@ import os
 import shutil
 import sys
 
+import hypothesis
 import pytest
+
+# CI tries the same examples each time, so that a change is blamed for its own faults only; everybody
+# else tries new ones and finds the old faults.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("new", deadline=None)
+hypothesis.settings.load_profile("same" if os.environ.get("CI") else "new")
 
 REQUIRED = set(filter(None, os.environ.get("KBX_REQUIRE", "").split(",")))
 
