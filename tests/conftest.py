@@ -7,8 +7,8 @@ import sys
 import hypothesis
 import pytest
 
-# CI tries the same examples each time, so that a change is blamed for its own faults only; everybody
-# else tries new ones and finds the old faults.
+# CI tries the same examples each time, so that a change is blamed for its own faults only;
+# everybody else tries new ones and finds the old faults.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("new", deadline=None)
 hypothesis.settings.load_profile("same" if os.environ.get("CI") else "new")
