@@ -147,5 +147,5 @@ CASE_STATES = ("passed", "failed", "not-run", "not-judgeable")
 
 CPU_INTERPRETER = "cpu-interpreter"
 BASELINE = "PyTorch eager"
-NEUTRAL_BAND = 0.05  # within 5 % of 1.0x neither faster nor slower is said: site.md, rule 6
+NEUTRAL_BAND = 0.05  # within 5 % of 1.0x neither faster nor slower is said
 MAX_SOURCE_BYTES = 256 * 1024  # a candidate's source; the longest published one has 24 KiB
