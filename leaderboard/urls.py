@@ -1,6 +1,6 @@
 from django.urls import path, register_converter
 
-from leaderboard import views
+from leaderboard.views import pages
 
 
 class ChartFormat:
@@ -17,15 +17,15 @@ register_converter(ChartFormat, "chart_format")
 
 app_name = "leaderboard"
 urlpatterns = [
-    path("", views.home, name="home"),
-    path("leaderboard/", views.board, name="board"),
-    path("categories/", views.categories, name="categories"),
-    path("categories/<slug:slug>/", views.category, name="category"),
-    path("tasks/", views.task_list, name="tasks"),
-    path("tasks/<slug:slug>/", views.task, name="task"),
-    path("methods/<slug:slug>/", views.method, name="method"),
-    path("runs/<uuid:uuid>/", views.run, name="run"),
-    path("runs/<uuid:uuid>/source.py", views.source, name="source"),
-    path("charts/<slug:name>.<chart_format:format>", views.chart, name="chart"),
-    path("about/metrics/", views.metrics, name="metrics"),
+    path("", pages.home, name="home"),
+    path("leaderboard/", pages.board, name="board"),
+    path("categories/", pages.categories, name="categories"),
+    path("categories/<slug:slug>/", pages.category, name="category"),
+    path("tasks/", pages.task_list, name="tasks"),
+    path("tasks/<slug:slug>/", pages.task, name="task"),
+    path("methods/<slug:slug>/", pages.method, name="method"),
+    path("runs/<uuid:uuid>/", pages.run, name="run"),
+    path("runs/<uuid:uuid>/source.py", pages.source, name="source"),
+    path("charts/<slug:name>.<chart_format:format>", pages.chart, name="chart"),
+    path("about/metrics/", pages.metrics, name="metrics"),
 ]

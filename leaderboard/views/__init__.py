@@ -1,0 +1,1 @@
+"""What visitors see, one module for each group of pages."""
