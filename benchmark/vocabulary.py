@@ -118,6 +118,13 @@ AUDIT_VERDICTS = {
     WITHDRAWN: "taken back by its submitter",
 }
 
+BUILT, BUILD_FAILED, UNTRACED = "built", "failed", "untraced"
+BUILD_STATES = {
+    BUILT: "every kernel compiles for the architecture and fits its limits",
+    BUILD_FAILED: "a kernel doesn't compile for the architecture, or needs more than it has",
+    UNTRACED: "which kernels it launches couldn't be found out here: no failure of the candidate",
+}
+
 METHOD_KINDS = {
     "model": "language model",
     "agent": "agent",

@@ -17,6 +17,7 @@ from benchmark.models import (
     Method,
     Run,
     Source,
+    StaticBuild,
     Submission,
     Task,
     TaskVersion,
@@ -73,6 +74,13 @@ def job(**changes: Any) -> Job:
     return Job.objects.create(candidate=owner, gpu=gpu(), **changes)
 
 
+def build(**changes: Any) -> StaticBuild:
+    figures = {"kernel_count": 1, "shared_bytes": 100, "shared_limit": 100}
+    facts = {"architecture": "sm_90", "state": "built", "triton_version": "3.7.1"} | figures
+    owner = changes.pop("source", None) or source()
+    return StaticBuild.objects.create(source=owner, **facts | changes)
+
+
 def twice(make: Callable[..., Any], **owner: Callable[[], Any]) -> None:
     shared = {name: value() for name, value in owner.items()}
     make(**shared)
@@ -121,6 +129,10 @@ REFUSALS: dict[str, Callable[[], Any]] = {
     ),
     "audit_verdict_is_known": lambda: Audit.objects.create(run=run(), verdict="ok", reason="r"),
     "audit_has_a_reason": lambda: Audit.objects.create(run=run(), verdict="clean", reason=""),
+    "static_build_is_unique_per_triton": lambda: twice(build, source=source),
+    "static_build_state_is_known": lambda: build(state="perhaps", reason="r"),
+    "static_build_says_why_not": lambda: build(state="untraced"),
+    "static_build_built_fits": lambda: build(shared_bytes=101),
     "board_is_one_row": lambda: Board.objects.create(pk=2),
     "device_is_unique_per_host": device_twice,
     "job_state_is_known": lambda: job(state="napping"),
@@ -161,3 +173,5 @@ def test_the_rows_that_the_refusals_start_from_are_accepted() -> None:
     speed(1.0, 0.9, 1.1, candidate=made.candidate)
     job(candidate=made.candidate)
     job(candidate=made.candidate, state="done", run=made)
+    build(source=made.candidate.source)
+    build(source=made.candidate.source, architecture="sm_80", state="failed", reason="r")
