@@ -1,0 +1,201 @@
+"""Golden numbers for what is compared between devices: orders, ratios, agreement, best GPU."""
+
+import math
+import random
+from uuid import uuid4
+
+import pytest
+
+from benchmark import vocabulary
+from leaderboard import devices_compared as compared
+from leaderboard.correlation import agreement, kendall, mid_ranks, spearman
+from leaderboard.figures import Interval
+from leaderboard.rows import COUNTED, GpuRow, Result
+
+A = GpuRow(1, "a", "A", "sm_90", True, 9)
+B = GpuRow(2, "b", "B", "sm_80", True, 9)
+C = GpuRow(3, "c", "C", "sm_89", True, 9)
+CPU = GpuRow(4, "cpu", "CPU", "", False, 9)
+
+
+def judged(gpu, task, speedup=None, method=1, source="s", verdict="passed", state=COUNTED):
+    interval = Interval(speedup, speedup, speedup) if speedup else None
+    result = Result(method, task, 0, uuid4(), verdict, "time", interval, state)
+    return compared.Judged(gpu.id, source, result)
+
+
+def failed(gpu, task, **fields):
+    return judged(gpu, task, verdict=vocabulary.WRONG_VALUES, **fields)
+
+
+# W. J. Conover's and Wikipedia's example of Spearman's rho: IQ and hours of television.
+IQ = [106, 100, 86, 101, 99, 103, 97, 113, 112, 110]
+HOURS = [7, 27, 2, 50, 28, 29, 20, 12, 6, 17]
+
+
+def test_spearman_of_the_textbook():
+    assert spearman(IQ, HOURS) == pytest.approx(-29 / 165)
+
+
+def test_kendall_of_the_textbook():
+    assert kendall(IQ, HOURS) == pytest.approx((20 - 25) / 45)  # concordant less discordant
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ties_are_counted_as_scipy_does(seed):
+    stats = pytest.importorskip("scipy.stats")
+    generator = random.Random(seed)
+    left = [generator.randrange(5) for _ in range(60)]
+    right = [value + generator.randrange(4) for value in left]
+    assert kendall(left, right) == pytest.approx(stats.kendalltau(left, right).statistic)
+    assert spearman(left, right) == pytest.approx(stats.spearmanr(left, right).statistic)
+
+
+def test_equal_values_share_their_ranks():
+    assert mid_ranks([10, 20, 20, 5]) == [2, 3.5, 3.5, 1]
+
+
+def test_nothing_to_correlate_is_no_number():
+    for values in ([], [1.0], [2.0, 2.0, 2.0]):
+        found = agreement(values, values)
+        assert found.spearman is None
+        assert found.kendall is None
+
+
+def test_intervals_after_bonett_and_wright():
+    found = agreement(IQ, HOURS)
+    rho = -29 / 165
+    reach = 1.959964 * math.sqrt((1 + rho**2 / 2) / 7)
+    assert found.spearman.interval.low == pytest.approx(math.tanh(math.atanh(rho) - reach))
+    assert found.spearman.interval.high == pytest.approx(math.tanh(math.atanh(rho) + reach))
+    assert found.spearman.text == "-0.18 [-0.73, 0.51]"
+
+
+def test_too_few_or_perfect_have_no_interval():
+    assert agreement(IQ[:9], HOURS[:9]).spearman.interval is None
+    assert agreement(IQ, IQ).spearman.interval is None
+    assert agreement(IQ, IQ).spearman.value == pytest.approx(1)
+
+
+def test_shared_tasks_widen_the_interval():
+    left = [random.Random(i).random() for i in range(40)]
+    right = [value + random.Random(i + 99).random() for i, value in enumerate(left)]
+    narrow, wide = agreement(left, right).spearman, agreement(left, right, 12).spearman
+    assert wide.value == narrow.value
+    assert wide.interval.low < narrow.interval.low
+
+
+def test_only_the_same_source_is_compared():
+    found = compared.candidates(
+        [judged(A, 1, 2.0), judged(B, 1, 1.0, source="other"), judged(A, 2, 2.0), judged(B, 2, 1.0)]
+    )
+    assert [row.task for row in compared.ratios(found, [A, B])] == [2]
+    assert compared.mixed(found) == 1
+
+
+def test_results_that_do_not_count_are_not_compared():
+    held = judged(B, 1, 9.0, state="suspect")
+    found = compared.candidates([judged(A, 1, 2.0), held])
+    assert compared.ratios(found, [A, B]) == ()
+    assert compared.disagreements(found, [A, B]) == ()
+
+
+def test_passes_here_and_fails_there():
+    found = compared.candidates([judged(A, 1, 2.0), failed(B, 1), judged(C, 1, 1.0)])
+    (row,) = compared.disagreements(found, [A, B, C])
+    assert [gpu.slug for gpu, _ in row.passed] == ["a", "c"]
+    assert [gpu.slug for gpu, _ in row.failed] == ["b"]
+    assert row.among_gpus
+
+
+def test_the_interpreter_disagrees_but_not_as_a_gpu():
+    found = compared.candidates([failed(A, 1), judged(CPU, 1)])
+    (row,) = compared.disagreements(found, [A, CPU])
+    assert not row.among_gpus
+
+
+def test_the_interpreter_has_no_speedup():
+    found = compared.candidates([judged(A, 1, 2.0), judged(CPU, 1, 50.0)])
+    assert compared.ratios(found, [A, CPU]) == ()
+    (pair,) = compared.pairs(found, [A, CPU], {})
+    assert pair.both == 1
+    assert pair.kernels is None
+
+
+def test_a_pair_counts_all_four_outcomes():
+    rows = [judged(A, 1, 1.0), judged(B, 1, 2.0), judged(A, 2, 1.0), failed(B, 2)]
+    rows += [failed(A, 3), judged(B, 3, 1.0), failed(A, 4), failed(B, 4), judged(A, 5, 1.0)]
+    (pair,) = compared.pairs(compared.candidates(rows), [A, B], {})
+    assert (pair.both, pair.only_left, pair.only_right, pair.neither) == (1, 1, 1, 1)
+    assert (pair.judged, pair.differ) == (4, 2)
+
+
+def test_methods_are_compared_by_their_places():
+    places = {1: {7: 1, 8: 2, 9: 3}, 2: {7: 1, 8: 3, 9: 2, 10: 4}}
+    (pair,) = compared.pairs([], [A, B], places)
+    assert pair.methods.n == 3
+    assert pair.methods.spearman.value == pytest.approx(0.5)
+    assert pair.methods.kendall.value == pytest.approx(1 / 3)
+
+
+def test_the_ratio_names_its_ends_and_comes_largest_first():
+    rows = [judged(A, 1, 1.0), judged(B, 1, 2.0), judged(C, 1, 0.5)]
+    rows += [judged(A, 2, 3.0), judged(B, 2, 0.5)]
+    first, second = compared.ratios(compared.candidates(rows), [A, B, C])
+    assert (first.task, first.ratio, first.gpus) == (2, 6.0, 2)
+    assert (second.ratio, second.best[0].slug, second.worst[0].slug) == (4.0, "b", "c")
+
+
+def test_a_failed_run_has_no_speedup_even_where_one_was_recorded():
+    found = compared.candidates(
+        [judged(A, 1, 2.0), judged(B, 1, 90.0, verdict=vocabulary.IMPOSSIBLE)]
+    )
+    assert compared.ratios(found, [A, B]) == ()
+
+
+def test_the_summary_of_ratios():
+    found = compared.ratio_summary([1.0, 1.5, 2.5, 9.0])
+    assert (found.n, found.median, found.mean, found.maximum) == (4, 2.0, 3.5, 9.0)
+    assert found.above_two == 2
+    assert found.median_interval is None
+    assert compared.ratio_summary([]) is None
+
+
+@pytest.mark.parametrize(
+    ("n", "low", "high"),
+    [(6, 1, 6), (10, 2, 9), (25, 8, 18), (40, 14, 27)],  # Conover's table of the sign test
+)
+def test_the_median_interval_is_exact(n, low, high):
+    found = compared.median_interval([float(i) for i in range(1, n + 1)])
+    assert (found.low, found.high) == (low, high)
+    covered = sum(math.comb(n, k) for k in range(low, high)) / 2**n
+    assert covered >= 0.95
+
+
+def test_the_median_interval_takes_many_values():
+    found = compared.median_interval([float(i) for i in range(5000)])
+    assert found.low == pytest.approx(2499.5 - 0.98 * math.sqrt(5000), abs=2)
+
+
+def test_bins_hold_every_value():
+    bins = compared.binned([1.0, 1.1, 2.0, 21.4])
+    assert sum(count for _, _, count in bins) == 4
+    assert bins[0][2] == 2
+    assert bins[4][:2] == (2.0, pytest.approx(2**1.25))
+    assert compared.binned([]) == ()
+
+
+def test_relative_compares_the_same_candidates():
+    """B looks better by its own mean only because it solves another, easier task as well."""
+    rows = [judged(A, 1, 2.0), judged(B, 1, 1.0), judged(A, 2, 2.0), judged(B, 2, 1.0)]
+    rows += [judged(B, 3, 100.0), failed(A, 3)]
+    found = compared.relative(compared.candidates(rows), [A, B])
+    assert (found.n, found.best) == (2, A.id)
+    assert found.shares[A.id].value == pytest.approx(1)
+    assert found.shares[B.id].value == pytest.approx(0.5, rel=1e-6)
+
+
+def test_relative_needs_two_gpus_and_a_common_candidate():
+    assert compared.relative(compared.candidates([judged(A, 1, 2.0)]), [A, B]) is None
+    apart = compared.candidates([judged(A, 1, 2.0), judged(B, 2, 2.0)])
+    assert compared.relative(apart, [A, B]) is None
