@@ -1,21 +1,21 @@
 """Pure: what becomes of the same candidate on several devices.
 
 Compared is only what was judged twice: the run that counts for a method on a task on one device,
-with the one on another, where both are of the same source. A speedup is compared where both runs
+with the one on another, where both are of the same candidate. A speedup is compared where both runs
 passed and were timed; a device that only judges correctness stands in no speedup.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, median
 
-from leaderboard import ranking
-from leaderboard.correlation import Agreement, agreement
 from leaderboard.figures import Interval
 from leaderboard.rows import GpuRow, Result
+from leaderboard.statistics.bootstrap import mean_interval
+from leaderboard.statistics.correlation import Agreement, agreement
 
 TAIL = 40  # one part in 40 beyond each end: 95 % between; whole, as 2**n is exact
 # Bins of the largest over the smallest speedup: quarter powers of two, wide enough to count in.
@@ -24,20 +24,22 @@ BIN = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The run that counts for a method on a task and a device, and its candidate's source."""
+    """The run that counts for a method on a task and a device, and what tells its candidate apart
+    from the method's others for the task.
+    """
 
     gpu: int
-    source: str
+    candidate: Hashable
     result: Result
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One source of a method for a task, with its result on each device that judged it."""
+    """One candidate of a method for a task, with its result on each device that judged it."""
 
     method: int
     task: int
-    source: str
+    key: Hashable
     on: Mapping[int, Result]
 
     def speedups(self, gpus: Iterable[GpuRow]) -> dict[int, float]:
@@ -130,19 +132,19 @@ class Relative:
 
 
 def candidates(judged: Iterable[Judged]) -> tuple[Candidate, ...]:
-    """Results that count, held together by method, task and source."""
-    found: dict[tuple[int, int, str], dict[int, Result]] = {}
+    """Results that count, held together by candidate."""
+    found: dict[tuple[int, int, Hashable], dict[int, Result]] = {}
     for one in judged:
         if one.result.is_judged:
-            place = (one.result.method, one.result.task, one.source)
+            place = (one.result.method, one.result.task, one.candidate)
             found.setdefault(place, {})[one.gpu] = one.result
     return tuple(Candidate(*place, on) for place, on in found.items())
 
 
 def mixed(found: Sequence[Candidate]) -> int:
-    """Tasks of methods for which not every device judged the same source."""
-    sources = Counter((candidate.method, candidate.task) for candidate in found)
-    return sum(count > 1 for count in sources.values())
+    """Tasks of methods for which not every device judged the same candidate."""
+    kinds = Counter((candidate.method, candidate.task) for candidate in found)
+    return sum(count > 1 for count in kinds.values())
 
 
 def disagreements(found: Iterable[Candidate], gpus: Sequence[GpuRow]) -> tuple[Disagreement, ...]:
@@ -235,18 +237,22 @@ def relative(own: Sequence[Candidate], gpus: Sequence[GpuRow]) -> Relative | Non
     The same candidates on each: a mean over what each GPU happens to solve would compare tasks,
     not GPUs. None where the method is timed on fewer than two GPUs or no candidate on all.
     """
-    timed = [(candidate, candidate.speedups(gpus)) for candidate in own]
-    used = {gpu for _, speedups in timed for gpu in speedups}
-    common = [(c.task, speedups) for c, speedups in timed if speedups.keys() == used]
+    timed = [candidate.speedups(gpus) for candidate in own]
+    used = {gpu for speedups in timed for gpu in speedups}
+    common = [speedups for speedups in timed if speedups.keys() == used]
     if len(used) < 2 or not common:
         return None
-    means = {gpu: fmean(math.log(speedups[gpu]) for _, speedups in common) for gpu in used}
+    means = {gpu: fmean(math.log(speedups[gpu]) for speedups in common) for gpu in used}
     best = max(sorted(used), key=means.__getitem__)
-    entries = [
-        ranking.Entry(str(gpu), {task: s[gpu] / s[best] for task, s in common}) for gpu in used
-    ]
-    placed = ranking.rank(entries, [task for task, _ in common])
-    return Relative(len(common), best, {int(p.key): p.speedup for p in placed if p.speedup})
+    shares = {gpu: _share([s[gpu] / s[best] for s in common]) for gpu in sorted(used)}
+    return Relative(len(common), best, shares)
+
+
+def _share(ratios: Sequence[float]) -> Interval:
+    """Their geometric mean, with its bootstrap interval."""
+    logs = tuple(map(math.log, ratios))
+    low, high = mean_interval(logs)
+    return Interval(math.exp(fmean(logs)), math.exp(low), math.exp(high))
 
 
 def _with_outcome(

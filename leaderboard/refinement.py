@@ -26,6 +26,7 @@ from benchmark import vocabulary
 from leaderboard import ranking
 from leaderboard.figures import Interval
 from leaderboard.rows import COUNTED, Result
+from leaderboard.statistics.bootstrap import mean_interval
 
 NOT_JUDGED = "not judged"  # no candidate yet, or one that counts for nothing
 RESCUED, NEW, PERSISTENT, LOST, FAILING = "rescued", "new", "persistent", "lost", "failing"
@@ -300,7 +301,9 @@ def _each(function: Callable[[float], float], values: Mapping[Key, float]) -> di
 
 
 def _mean_interval(ratios: Mapping[Key, float]) -> Interval | None:
-    """Of their geometric mean, by the bootstrap over tasks that rankings use."""
+    """Of their geometric mean, by the bootstrap over tasks."""
     if not ratios:
         return None
-    return ranking.rank([ranking.Entry("", ratios)], list(ratios))[0].speedup
+    logs = tuple(math.log(ratio) for ratio in ratios.values())
+    low, high = mean_interval(logs)
+    return Interval(math.exp(fmean(logs)), math.exp(low), math.exp(high))

@@ -8,9 +8,9 @@ import pytest
 
 from benchmark import vocabulary
 from leaderboard import devices_compared as compared
-from leaderboard.correlation import agreement, kendall, mid_ranks, spearman
 from leaderboard.figures import Interval
 from leaderboard.rows import COUNTED, GpuRow, Result
+from leaderboard.statistics.correlation import agreement, kendall, mid_ranks, spearman
 
 A = GpuRow(1, "a", "A", "sm_90", True, 9)
 B = GpuRow(2, "b", "B", "sm_80", True, 9)
