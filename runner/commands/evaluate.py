@@ -1,23 +1,21 @@
 """`kbx evaluate`: judge files, folders, JSONL or zip here and now."""
 
-import json
 import os
-import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Self
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from benchmark import vocabulary
+from runner.commands.given import Bar, errors, read_candidates, writable, write_report
 from runner.engine import (
     JUDGE_VERSION,
     Candidate,
@@ -28,11 +26,10 @@ from runner.engine import (
     Options,
     find_devices,
 )
-from runner.intake import Found, Intake, KnownTasks, Refusal, TaskName, read_paths
+from runner.intake import Found
 
 FAILED, UNUSABLE, INTERRUPTED = 1, 2, 130
 ATTEMPTS = 2  # our own failures are tried again once
-errors = Console(stderr=True)
 
 
 @dataclass
@@ -99,7 +96,7 @@ def _devices(_context: click.Context, _parameter: click.Parameter, value: str | 
     "--json",
     "json_path",
     type=click.Path(path_type=Path, dir_okay=False),
-    callback=lambda _context, _parameter, value: _writable(value),
+    callback=lambda _context, _parameter, value: writable(value),
     help="Write the report here.",
 )
 @click.option("--jobs", type=click.IntRange(1, 64), help="Candidates in hand at once, per device.")
@@ -129,13 +126,13 @@ def command(
             judges = [stack.enter_context(Judge(device, options)) for device in devices]
             outcome.judge = {"version": JUDGE_VERSION, "suite_digest": None}
             outcome.environment = judges[0].environment
-            intake = _read(paths, task, judges[0].tasks())
+            intake = read_candidates(paths, task, judges[0].tasks())
             outcome.refused = [refusal.to_json() for refusal in intake.refusals]
-            _write(json_path, outcome)
+            write_report(json_path, vars(outcome))
             if intake.candidates:
                 _judge_all(judges, intake.candidates, jobs or _default_jobs(), outcome, json_path)
             outcome.judge["suite_digest"] = judges[0].suite_digest()
-        _write(json_path, outcome)
+        write_report(json_path, vars(outcome))
     except (JudgeFailure, OSError) as error:
         errors.print(f"[bold red]The judge failed:[/] {escape(str(error))}", highlight=False)
         raise SystemExit(FAILED) from error
@@ -154,60 +151,6 @@ def _exit_status(outcome: Outcome) -> int:
     if outcome.failed:
         return FAILED
     return 0 if outcome.runs or outcome.declined else UNUSABLE
-
-
-def _writable(path: Path | None) -> Path | None:
-    """The path of the report, tried before an hour of judging and not after it."""
-    if path is None:
-        return None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
-            return path
-    except OSError as error:
-        raise click.BadParameter(f"can't write {path}: {error.strerror}") from error
-
-
-# -- what to judge --
-
-
-def _read(paths: tuple[Path, ...], task: str | None, tasks: list[dict]) -> Intake:
-    known = _known(tasks)
-    if task is None:
-        return read_paths(paths, known)
-    slug = known.aliases.get(task, task)
-    if slug not in known.names:
-        raise click.BadParameter(
-            f"the suite has no task {task!r}; see `kbx tasks`", param_hint="--task"
-        )
-    named = [path for path in paths if path.is_file() and path.suffix == ".py"]
-    others = [path for path in paths if path not in named]
-    found = read_paths(others, known) if others else Intake()
-    chosen = tuple(one for one in found.candidates if one.task == slug)
-    sources, refusals = _sources(named, slug)
-    return Intake((*sources, *chosen), (*refusals, *found.refusals))
-
-
-def _sources(paths: Iterable[Path], task: str) -> tuple[list[Found], list[Refusal]]:
-    """Python files whose task the command line names; several are rounds 0, 1, 2..."""
-    found: list[Found] = []
-    refusals: list[Refusal] = []
-    for path in paths:
-        try:
-            text = path.read_bytes().decode("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            refusals.append(Refusal(str(path), str(error), "give a readable file of UTF-8 text"))
-        else:
-            found.append(Found(task, len(found), text, str(path)))
-    return found, refusals
-
-
-def _known(tasks: list[dict]) -> KnownTasks:
-    names = {
-        one["name"]: TaskName(one["name"], one["category"], tuple(one["aliases"])) for one in tasks
-    }
-    aliases = {alias: one["name"] for one in tasks for alias in one["aliases"]}
-    return KnownTasks(names, aliases, {one["name"]: one["description"] for one in tasks})
 
 
 # -- judging --
@@ -232,7 +175,7 @@ def _judge_all(
                 kind, result = done.result()
                 getattr(outcome, kind).append(result)
                 outcome.sort()
-                _write(json_path, outcome)
+                write_report(json_path, vars(outcome))
                 bar.advance(waiting[done].task, result.get("verdict", kind))
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -241,34 +184,6 @@ def _judge_all(
         raise
     finally:
         pool.shutdown()
-
-
-class Bar:
-    """How far it is: a bar on a terminal, otherwise a line for each candidate."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0
-        self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TimeElapsedColumn(), console=errors, disable=not errors.is_terminal,
-        )  # fmt: skip
-        self._row = self._bar.add_task("judging", total=total)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def advance(self, task: str, end: str) -> None:
-        """One more is done, and how it ended."""
-        self._done += 1
-        self._bar.update(self._row, advance=1, description=f"judged {task}")
-        if not errors.is_terminal:
-            errors.print(
-                f"{self._done}/{self._total} {task}: {end}", highlight=False, soft_wrap=True
-            )
 
 
 def _judge_one(free: "SimpleQueue[Judge]", found: Found) -> tuple[str, dict]:
@@ -305,19 +220,6 @@ def _with_notes(run: dict, found: Found) -> dict:
 
 
 # -- showing --
-
-
-def _write(path: Path | None, outcome: Outcome) -> None:
-    """Replace the file at once, so that a reader never sees half of it."""
-    if path is None:
-        return
-    text = json.dumps(vars(outcome), indent=1, allow_nan=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text + "\n")
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
 
 
 def _show(outcome: Outcome) -> None:
