@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
+from benchmark import aggregates
 from benchmark.models import (
     Audit,
     Board,
@@ -127,7 +128,8 @@ class SubmissionAdmin(BumpsBoard, admin.ModelAdmin):
     list_select_related = ("method", "submitted_by")
     search_fields = ("uuid", "label", "method__name", "submitted_by__username")
     readonly_fields = (
-        "uuid", "method", "label", "submitted_by", "notes", "withdrawn_at", "created_at",
+        "uuid", "method", "label", "submitted_by", "notes", "recorded", "withdrawn_at",
+        "created_at",
     )  # fmt: skip
     date_hierarchy = "created_at"
 
@@ -137,6 +139,11 @@ class SubmissionAdmin(BumpsBoard, admin.ModelAdmin):
     @admin.display(description="candidates", ordering="candidates_count")
     def candidates_count(self, submission: Any) -> int:
         return int(submission.candidates_count)
+
+    def save_model(self, request: HttpRequest, obj: Submission, form: Any, change: bool) -> None:
+        """Others may see it now, or nobody may: what counts for its method is chosen anew."""
+        super().save_model(request, obj, form, change)
+        aggregates.refresh_submission(obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

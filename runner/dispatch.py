@@ -80,6 +80,7 @@ def enqueue_missing(gpu: Gpu) -> int:
         ~Exists(pending),
         submission__withdrawn_at__isnull=True,
         task__retired_at__isnull=True,
+        source__size__gt=0,  # of recorded results the text isn't here
     )
     return enqueue(candidates.select_related("task").order_by("id"), [gpu])
 

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
-from benchmark import vocabulary
+from benchmark import aggregates, vocabulary
 from benchmark.models import Board, Candidate, Gpu, Method, Source, Submission, Task
 from runner import dispatch
 from runner.intake import Found, Intake, KnownTasks, TaskName
@@ -149,8 +149,11 @@ def withdraw(submission: Submission) -> int:
     """Take a submission off the board and its open jobs back; the rows stay as a tombstone."""
     submission.withdrawn_at = submission.withdrawn_at or timezone.now()
     submission.save(update_fields=["withdrawn_at"])
+    cancelled = dispatch.cancel(Job.objects.filter(candidate__submission=submission))
+    # Last, as when a report is recorded: jobs are locked before the board, never the other way.
     Board.bump()
-    return dispatch.cancel(Job.objects.filter(candidate__submission=submission))
+    aggregates.refresh_submission(submission)
+    return cancelled
 
 
 @transaction.atomic
@@ -159,7 +162,7 @@ def judge_again(submissions: Iterable[Submission]) -> int:
     asked = 0
     for submission in submissions:
         candidates = submission.candidates.select_related("task").filter(
-            task__retired_at__isnull=True
+            task__retired_at__isnull=True, source__size__gt=0
         )
         judged_on = Gpu.objects.filter(jobs__candidate__submission=submission)
         asked += dispatch.enqueue(candidates, (Gpu.objects.judging() | judged_on).distinct())
@@ -254,12 +257,7 @@ def _store(submission: Submission, found: Iterable[Found]) -> list[Candidate]:
     unknown = sorted({entry.task for entry in entries} - set(tasks))
     if unknown:
         raise SubmissionRefused(f"no task is named {unknown[0]!r}", "see the list of tasks")
-    texts = {Source.digest(entry.source): entry.source for entry in entries}
-    Source.objects.bulk_create(
-        [Source(sha256=key, text=text, size=len(text.encode())) for key, text in texts.items()],
-        batch_size=BATCH,
-        ignore_conflicts=True,
-    )
+    _store_sources({Source.digest(entry.source): entry.source for entry in entries})
     return Candidate.objects.bulk_create(
         [
             Candidate(
@@ -273,6 +271,16 @@ def _store(submission: Submission, found: Iterable[Found]) -> list[Candidate]:
         ],
         batch_size=BATCH,
     )
+
+
+def _store_sources(texts: dict[str, str]) -> None:
+    """Texts by SHA-256, each once; one of which a recorded result told the digest alone is
+    completed.
+    """
+    rows = [Source(sha256=key, text=text, size=len(text.encode())) for key, text in texts.items()]
+    Source.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+    absent = set(Source.objects.filter(size=0, pk__in=texts).values_list("pk", flat=True))
+    Source.objects.bulk_update([row for row in rows if row.pk in absent], ["text", "size"])
 
 
 def _notes(intake: Intake) -> list[dict[str, str]]:

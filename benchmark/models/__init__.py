@@ -1,7 +1,8 @@
 """What is compared (catalog), what was entered (entries), what was found on boards (results) and
-by compilers (builds).
+by compilers (builds), and what follows from that (aggregates).
 """
 
+from benchmark.models.aggregates import CountingRun, RunTally
 from benchmark.models.builds import StaticBuild
 from benchmark.models.catalog import Gpu, Method, Task, TaskVersion
 from benchmark.models.entries import Candidate, Source, Submission
@@ -11,11 +12,13 @@ __all__ = [
     "Audit",
     "Board",
     "Candidate",
+    "CountingRun",
     "Gpu",
     "Immutable",
     "Measurement",
     "Method",
     "Run",
+    "RunTally",
     "Source",
     "StaticBuild",
     "Submission",

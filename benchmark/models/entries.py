@@ -15,22 +15,30 @@ from benchmark.models.fields import choices, one_of
 
 
 class Source(models.Model):
-    """A candidate's text, stored once by its SHA-256. Data: never imported, never evaluated."""
+    """A candidate's text, stored once by its SHA-256. Data: never imported, never evaluated.
+
+    Of a recorded result only the SHA-256 is known here: no text, and no size.
+    """
 
     sha256 = models.CharField(max_length=64, primary_key=True)
-    text = models.TextField()
-    size = models.PositiveIntegerField(help_text="Bytes in UTF-8.")
+    text = models.TextField(blank=True)
+    size = models.PositiveIntegerField(help_text="Bytes in UTF-8; 0: the text is not stored here.")
 
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(size__gt=0) & Q(size__lte=vocabulary.MAX_SOURCE_BYTES),
+                condition=Q(size__gt=0, size__lte=vocabulary.MAX_SOURCE_BYTES) & ~Q(text="")
+                | Q(size=0, text=""),
                 name="source_size_is_within_the_limit",
             ),
         ]
 
     def __str__(self) -> str:
         return self.sha256[:12]
+
+    @property
+    def is_stored(self) -> bool:
+        return self.size > 0
 
     @staticmethod
     def digest(text: str) -> str:
@@ -70,6 +78,11 @@ class Submission(models.Model):
     )
     notes = models.JSONField(
         default=list, blank=True, help_text="What intake refused, by file and line."
+    )
+    recorded = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="Of results that our judge measured elsewhere: date, hardware, judge version.",
     )
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)

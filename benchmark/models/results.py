@@ -1,12 +1,14 @@
 """What was found: runs (facts, written once), their measurements, and audits of them."""
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.db.models import F, Q
 from django.urls import reverse
+from django.utils import timezone
 
 from benchmark import vocabulary
 from benchmark.models.catalog import Gpu
@@ -219,15 +221,25 @@ class Audit(models.Model):
         """Append. A second thought is a second audit."""
         if not self._state.adding:
             raise Immutable(f"audit {self.pk} is a record: add another one")
-        super().save(*args, **kwargs)
-        Board.bump()
+        # Derived tables depend on the models, so they are met when the models are there.
+        from benchmark import aggregates
+
+        with transaction.atomic():
+            super().save(*args, **kwargs)
+            Board.bump()
+            aggregates.refresh_run(self.run)
 
 
 class Board(models.Model):
-    """One row: how often what pages show has changed. Cache keys carry it, never a timeout."""
+    """One row: how often what pages show has changed. Cache keys carry it, never a timeout.
+
+    `changed_at` grows by a second or more each time, so that a date in whole seconds, as HTTP has
+    it, names one generation and no other; a burst of changes puts it into the future.
+    """
 
     ROW = 1
     generation = models.PositiveBigIntegerField(default=0)
+    changed_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="board_is_one_row")]
@@ -236,13 +248,29 @@ class Board(models.Model):
         return f"generation {self.generation}"
 
     @classmethod
+    def lock(cls) -> "Board":
+        """The row, held until the transaction ends: who changes results does so in turn."""
+        rows = Board.objects.select_for_update()
+        row = rows.filter(pk=cls.ROW).first()
+        if row is None:
+            Board.objects.bulk_create([Board(pk=cls.ROW, generation=0)], ignore_conflicts=True)
+            row = rows.get(pk=cls.ROW)
+        return row
+
+    @classmethod
+    @transaction.atomic
     def bump(cls) -> None:
         """Say that results changed. Called inside the transaction that changes them."""
-        row = Board.objects.filter(pk=cls.ROW)
-        if not row.update(generation=F("generation") + 1):
-            Board.objects.bulk_create([Board(pk=cls.ROW, generation=0)], ignore_conflicts=True)
-            row.update(generation=F("generation") + 1)
+        row = cls.lock()
+        row.generation += 1
+        row.changed_at = max(timezone.now(), row.changed_at + timedelta(seconds=1))
+        row.save()
 
     @classmethod
     def current(cls) -> int:
         return cls.objects.filter(pk=cls.ROW).values_list("generation", flat=True).first() or 0
+
+    @classmethod
+    def seen(cls) -> "Board":
+        """The row as it is now; generation 0 on a site where nothing was ever recorded."""
+        return cls.objects.filter(pk=cls.ROW).first() or cls(pk=cls.ROW)

@@ -1,14 +1,21 @@
 """What boards, heat maps and distributions are built from: GPUs, tasks, methods and results."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from uuid import UUID
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Window
-from django.db.models.functions import RowNumber
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
 
 from benchmark import vocabulary
-from benchmark.models import Audit, Gpu, Method, Run, Submission, Task
+from benchmark.models import (
+    Audit,
+    CountingRun,
+    Gpu,
+    Method,
+    Run,
+    RunTally,
+    Submission,
+    Task,
+)
 from leaderboard.figures import interval, verdict_word
 from leaderboard.filters import Choice
 from leaderboard.rows import (
@@ -24,14 +31,6 @@ from leaderboard.rows import (
 )
 
 IGNORED = "ignored"  # an audit took the run out: our bug, or withdrawn
-# From the oldest to the newest of a method's runs on a task.
-AGE = (
-    "candidate__submission__created_at",
-    "candidate__submission_id",
-    "candidate__round",
-    "created_at",
-    "id",
-)
 NEWEST_AUDIT = Subquery(
     Audit.objects.filter(run=OuterRef("pk")).order_by("-created_at", "-id").values("verdict")[:1]
 )
@@ -45,11 +44,10 @@ AUDITED = {
 }
 
 RESULT_FIELDS = (
-    "id",
     "gpu_id",
-    "candidate__submission__method_id",
-    "candidate__task_id",
-    "candidate__round",
+    "method_id",
+    "task_id",
+    "round",
     "uuid",
     "verdict",
     "stage",
@@ -57,9 +55,8 @@ RESULT_FIELDS = (
     "speedup_low",
     "speedup_high",
     "is_suspect",
+    "audit",
     "task_digest",
-    "candidate__task__digest",
-    "gpu__can_time",
 )
 
 
@@ -75,12 +72,13 @@ class BoardData:
 
 def gpus() -> tuple[GpuRow, ...]:
     """GPUs with listed results or in service, the default first: one that times, most results."""
-    listed = Run.objects.listed().filter(gpu=OuterRef("pk")).order_by().values("gpu_id")
-    tally = Subquery(listed.annotate(runs=Count("id")).values("runs"))
-    known = Gpu.objects.annotate(tally=tally).filter(Q(tally__gt=0) | Q(is_judging=True))
+    tallies = RunTally.objects.filter(submission__in=Submission.objects.listed())
+    sums = tallies.order_by().values_list("gpu_id").annotate(Sum("runs"))
+    runs: dict[int, int] = dict(sums)
     rows = [
-        GpuRow(gpu.pk, gpu.slug, gpu.name, gpu.architecture, gpu.can_time, gpu.tally or 0)
-        for gpu in known
+        GpuRow(gpu.pk, gpu.slug, gpu.name, gpu.architecture, gpu.can_time, runs.get(gpu.pk, 0))
+        for gpu in Gpu.objects.all()
+        if gpu.is_judging or runs.get(gpu.pk)
     ]
     return tuple(
         sorted(rows, key=lambda gpu: (not gpu.runs, not gpu.can_time, -gpu.runs, gpu.name))
@@ -88,61 +86,46 @@ def gpus() -> tuple[GpuRow, ...]:
 
 
 def board_data(choice: Choice) -> BoardData:
-    tasks = tuple(task for task in _tasks() if _is_chosen(task, choice))
-    methods = tuple(_methods())
-    runs = Run.objects.listed().filter(
-        gpu__slug=choice.gpu.slug, origin=choice.lane, candidate__task__retired_at__isnull=True
-    )
-    if choice.round is not None:
-        runs = runs.filter(candidate__round=choice.round)
+    """Three queries: tasks, methods, and the runs that count."""
+    digests = {task: digest for task, digest in _tasks() if _is_chosen(task, choice)}
+    current = {task.id: digest for task, digest in digests.items()}
+    counting = listed_counting().filter(gpu=choice.gpu.id, origin=choice.lane)
     if choice.category:
-        runs = runs.filter(candidate__task__category=choice.category)
-    chosen = {task.id for task in tasks}
+        counting = counting.filter(task__category=choice.category)
     results = {
         (result.method, result.task): result
-        for _, result in final_results(runs)
-        if result.task in chosen
+        for _, result in results_of(in_round(counting, choice.round), current, choice.gpu.can_time)
+        if result.task in current
     }
-    return BoardData(choice, tasks, methods, results)
+    return BoardData(choice, tuple(digests), tuple(_methods()), results)
 
 
-def final_results(runs: QuerySet[Run]) -> Iterable[tuple[int, Result]]:
-    """(GPU, result) that counts for each GPU, method and task among `runs`, which share a lane.
-
-    The newest submission, its last round, its newest run; chosen by the database. Two queries.
+def listed_counting() -> QuerySet[CountingRun]:
+    """Runs that count, of submissions that lists may name. What is hidden stays hidden even where
+    a derived row was left behind.
     """
-    place = Window(
-        RowNumber(),
-        partition_by=["gpu_id", "candidate__submission__method_id", "candidate__task_id"],
-        order_by=[F(field).desc() for field in AGE],
-    )
-    audits = audit_verdicts(runs)
-    chosen = _counting(runs, audits).annotate(place=place).filter(place=1)
-    return _results(chosen.order_by(), audits)
+    return CountingRun.objects.filter(submission__in=Submission.objects.listed()).order_by()
 
 
-def every_result(runs: QuerySet[Run]) -> Iterable[tuple[int, Result]]:
-    """(GPU, result) of all rounds, the later one after the earlier. Two queries."""
-    audits = audit_verdicts(runs)
-    return _results(_counting(runs, audits).order_by(*AGE), audits)
+def in_round(counting: QuerySet[CountingRun], round: int | None) -> QuerySet[CountingRun]:
+    """Those of the round; without one the final ones."""
+    return counting.filter(is_final=True) if round is None else counting.filter(round=round)
 
 
-def _counting(runs: QuerySet[Run], audits: dict[int, str]) -> QuerySet[Run]:
-    """Without the runs that an audit took out: an earlier one may stand in for them."""
-    ignored = [run for run, verdict in audits.items() if AUDITED[verdict] == IGNORED]
-    return runs.exclude(pk__in=ignored) if ignored else runs
+def results_of(
+    counting: QuerySet[CountingRun], digests: Mapping[int, str], can_time: bool | Collection[int]
+) -> Iterable[tuple[int, Result]]:
+    """(GPU, result) for each row. `digests`: the tasks' present ones, by which a result is stale.
 
-
-def _results(runs: QuerySet[Run], audits: dict[int, str]) -> Iterable[tuple[int, Result]]:
-    for row in runs.values_list(*RESULT_FIELDS).iterator(chunk_size=5000):
-        state = state_of(row[12] == row[13], row[11], audits.get(row[0]))
-        yield row[1], _result(row, state)
-
-
-def audit_verdicts(runs: QuerySet[Run]) -> dict[int, str]:
-    """The newest audit of each audited run: they are few, so they are read apart from the runs."""
-    rows = Audit.objects.filter(run__in=runs.order_by().values("pk"))
-    return dict(rows.order_by("created_at", "id").values_list("run_id", "verdict"))
+    `can_time`: of all rows, or the ids of the GPUs that can.
+    """
+    for row in counting.values_list(*RESULT_FIELDS).iterator(chunk_size=5000):
+        gpu, method, task, round, uuid, verdict, stage, value, low, high = row[:10]
+        is_suspect, audit, digest = row[10:]
+        is_timed = can_time if isinstance(can_time, bool) else gpu in can_time
+        state = state_of(digest == digests.get(task), is_suspect, audit or None)
+        speedup = interval(value, low, high) if is_timed else None
+        yield gpu, Result(method, task, round, uuid, verdict, stage, speedup, state)
 
 
 def latest_runs(limit: int) -> tuple[RunLine, ...]:
@@ -179,12 +162,13 @@ def run_line(run: Run, audit: str | None) -> RunLine:
     )
 
 
-def _tasks() -> Iterable[TaskRow]:
-    fields = ("id", "slug", "category", "difficulty", "dtypes", "interpretable")
-    for id, slug, category, difficulty, dtypes, interpretable in (
+def _tasks() -> Iterable[tuple[TaskRow, str]]:
+    """Tasks that are judged and ranked, with their present digests."""
+    fields = ("id", "slug", "category", "difficulty", "dtypes", "interpretable", "digest")
+    for id, slug, category, difficulty, dtypes, interpretable, digest in (
         Task.objects.current().order_by("slug").values_list(*fields)
     ):
-        yield TaskRow(id, slug, category, difficulty, tuple(dtypes), interpretable)
+        yield TaskRow(id, slug, category, difficulty, tuple(dtypes), interpretable), digest
 
 
 def _methods() -> Iterable[MethodRow]:
@@ -219,17 +203,3 @@ def state_of(is_current: bool, is_suspect: bool, audit: str | None) -> str:
     if audit is not None:
         return AUDITED[audit]
     return SUSPECT if is_suspect else COUNTED
-
-
-def _result(row: tuple, state: str) -> Result:
-    uuid: UUID = row[5]
-    return Result(
-        method=row[2],
-        task=row[3],
-        round=row[4],
-        run=uuid,
-        verdict=row[6],
-        stage=row[7],
-        speedup=interval(row[8], row[9], row[10]) if row[14] else None,
-        state=state,
-    )

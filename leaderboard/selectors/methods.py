@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, Sum
 
 from benchmark import vocabulary
-from benchmark.models import Method, Run, Submission, Task
+from benchmark.models import Method, RunTally, Submission, Task
 from leaderboard import ranking
 from leaderboard.figures import Interval
 from leaderboard.rows import Cell, Funnel, GpuRow, MethodRow, Result
-from leaderboard.selectors.board import every_result, method_row
+from leaderboard.selectors.board import in_round, listed_counting, method_row, results_of
 from leaderboard.summaries import funnel
 
 
@@ -77,19 +77,17 @@ def card(slug: str, user: Any) -> Card | None:
     )
     if not lines:
         return None
-    lanes = Counter(
-        Run.objects.listed()
-        .filter(candidate__submission__method=method)
-        .exclude(origin=vocabulary.MEASURED)
-        .values_list("origin", flat=True)
+    tallies = RunTally.objects.filter(
+        submission__in=Submission.objects.listed().filter(method=method)
     )
+    lanes = dict(tallies.order_by().values_list("origin").annotate(Sum("runs")))
     return Card(
         method_row(method),
         method.url,
         method.description,
         lines,
-        lanes[vocabulary.CLAIMED],
-        lanes[vocabulary.PUBLISHED],
+        lanes.get(vocabulary.CLAIMED, 0),
+        lanes.get(vocabulary.PUBLISHED, 0),
     )
 
 
@@ -102,61 +100,64 @@ def method_slugs() -> tuple[str, ...]:
 def on_gpus(
     method: MethodRow, gpus: Sequence[GpuRow]
 ) -> tuple[tuple[OnGpu, ...], tuple[RoundRow, ...]]:
-    """The final results by GPU, and every round's where there are several."""
+    """The final results by GPU, and every round's where there are several. Three queries."""
     known = tuple(_current_tasks())
-    by_round = _by_round(method)
+    by_round, final = _by_round(method, gpus, {task.id: task.digest for task in known})
     summaries = tuple(
-        _summary(gpu, final, known)
+        _summary(gpu, final[gpu.id], known)
         for gpu in gpus
-        if (final := _final(by_round.get(gpu.slug, {}))) and _chosen(gpu, known)
+        if final.get(gpu.id) and _chosen(gpu, known)
     )
     rounds = tuple(
-        _round(gpu, number, results.values())
+        _round(gpu, number, results)
         for gpu in gpus
-        if len(by_round.get(gpu.slug, {})) > 1
-        for number, results in sorted(by_round[gpu.slug].items())
+        if len(by_round.get(gpu.id, {})) > 1
+        for number, results in sorted(by_round[gpu.id].items())
     )
     return summaries, rounds
 
 
-def _current_tasks() -> Iterable[tuple[int, str, bool]]:
-    return Task.objects.current().values_list("id", "category", "interpretable")
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A task that is judged and ranked."""
+
+    id: int
+    category: str
+    interpretable: bool
+    digest: str
 
 
-def _by_round(method: MethodRow) -> dict[str, dict[int, dict[int, Result]]]:
-    """GPU slug -> round -> task -> result."""
-    runs = Run.objects.listed().measured()
-    runs = runs.filter(
-        candidate__submission__method=method.id, candidate__task__retired_at__isnull=True
-    )
-    slugs = dict(runs.order_by().values_list("gpu_id", "gpu__slug").distinct())
-    found: dict[str, dict[int, dict[int, Result]]] = {}
-    for gpu, result in every_result(runs):
-        by_round = found.setdefault(slugs[gpu], {})
-        by_round.setdefault(result.round, {})[result.task] = result
-    return found
+def _current_tasks() -> Iterable[_Known]:
+    for row in Task.objects.current().values_list("id", "category", "interpretable", "digest"):
+        yield _Known(*row)
 
 
-def _final(by_round: dict[int, dict[int, Result]]) -> dict[int, Result]:
-    final: dict[int, Result] = {}
-    for number in sorted(by_round):
-        final.update(by_round[number])
-    return final
+def _by_round(
+    method: MethodRow, gpus: Sequence[GpuRow], digests: Mapping[int, str]
+) -> tuple[dict[int, dict[int, list[Result]]], dict[int, dict[int, Result]]]:
+    """GPU -> round -> results, and GPU -> task -> the one that counts on the board."""
+    counting = listed_counting().filter(method=method.id, origin=vocabulary.MEASURED)
+    can_time = {gpu.id for gpu in gpus if gpu.can_time}
+    by_round: dict[int, dict[int, list[Result]]] = {}
+    for gpu, result in results_of(counting, digests, can_time):
+        if result.task in digests:
+            by_round.setdefault(gpu, {}).setdefault(result.round, []).append(result)
+    final: dict[int, dict[int, Result]] = {}
+    for gpu, result in results_of(in_round(counting, None), digests, can_time):
+        if result.task in digests:
+            final.setdefault(gpu, {})[result.task] = result
+    return by_round, final
 
 
-def _chosen(gpu: GpuRow, known: Sequence[tuple[int, str, bool]]) -> list[tuple[int, str]]:
-    return [
-        (id, category) for id, category, interpretable in known if gpu.can_time or interpretable
-    ]
+def _chosen(gpu: GpuRow, known: Sequence[_Known]) -> list[_Known]:
+    return [task for task in known if gpu.can_time or task.interpretable]
 
 
-def _summary(
-    gpu: GpuRow, final: Mapping[int, Result], known: Sequence[tuple[int, str, bool]]
-) -> OnGpu:
+def _summary(gpu: GpuRow, final: Mapping[int, Result], known: Sequence[_Known]) -> OnGpu:
     tasks = _chosen(gpu, known)
-    results = [final[id] for id, _ in tasks if id in final]
+    results = [final[task.id] for task in tasks if task.id in final]
     solved = {r.task: r.speedup.value if r.speedup else None for r in results if r.is_solved}
-    (placed,) = ranking.rank([ranking.Entry(gpu.slug, solved)], [id for id, _ in tasks])
+    (placed,) = ranking.rank([ranking.Entry(gpu.slug, solved)], [task.id for task in tasks])
     return OnGpu(
         gpu=gpu,
         funnel=funnel(results, len(tasks), gpu.can_time),
@@ -169,8 +170,8 @@ def _summary(
     )
 
 
-def _cell(category: str, tasks: Sequence[tuple[int, str]], final: Mapping[int, Result]) -> Cell:
-    ids = [id for id, of in tasks if of == category]
+def _cell(category: str, tasks: Sequence[_Known], final: Mapping[int, Result]) -> Cell:
+    ids = [task.id for task in tasks if task.category == category]
     if not ids:
         return Cell("not-applicable")
     judged = [final[id] for id in ids if id in final and final[id].is_judged]

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from benchmark import vocabulary
 from benchmark.models import Method, Run, Task
 from leaderboard.rows import GpuRow, MethodRow, Result, RunLine
-from leaderboard.selectors.board import NEWEST_AUDIT, final_results, method_row, run_line
+from leaderboard.selectors.board import (
+    NEWEST_AUDIT,
+    in_round,
+    listed_counting,
+    method_row,
+    results_of,
+    run_line,
+)
 
 BEST_SHOWN = 5
 
@@ -85,9 +92,13 @@ def contract(slug: str) -> Contract | None:
 
 
 def matrix(task: int, gpus: tuple[GpuRow, ...]) -> tuple[MatrixRow, ...]:
-    """Method x GPU: the final round's result of each method, measured here."""
-    runs = Run.objects.listed().measured().filter(candidate__task=task)
-    by_place = {(result.method, gpu): result for gpu, result in final_results(runs)}
+    """Method x GPU: the final round's result of each method, measured here. Three queries."""
+    counting = in_round(listed_counting().filter(task=task, origin=vocabulary.MEASURED), None)
+    digests = dict(Task.objects.filter(pk=task).values_list("id", "digest"))
+    can_time = {gpu.id for gpu in gpus if gpu.can_time}
+    by_place = {
+        (result.method, gpu): result for gpu, result in results_of(counting, digests, can_time)
+    }
     methods = Method.objects.filter(pk__in={method for method, _ in by_place})
     return tuple(
         MatrixRow(method_row(method), tuple(by_place.get((method.pk, gpu.id)) for gpu in gpus))

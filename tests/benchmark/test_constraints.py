@@ -12,10 +12,12 @@ from benchmark.models import (
     Audit,
     Board,
     Candidate,
+    CountingRun,
     Gpu,
     Measurement,
     Method,
     Run,
+    RunTally,
     Source,
     StaticBuild,
     Submission,
@@ -81,6 +83,28 @@ def build(**changes: Any) -> StaticBuild:
     return StaticBuild.objects.create(source=owner, **facts | changes)
 
 
+def counting(**changes: Any) -> CountingRun:
+    of = changes.pop("run", None) or run()
+    facts = {
+        "uuid": of.uuid, "submission": of.candidate.submission, "task": of.candidate.task,
+        "method": of.candidate.submission.method, "gpu": of.gpu, "origin": of.origin, "round": 0,
+        "is_final": False, "verdict": of.verdict, "stage": of.stage, "is_suspect": False,
+    }  # fmt: skip
+    return CountingRun.objects.create(run=of, **facts | changes)
+
+
+def counting_twice(**of_second: Any) -> None:
+    first = run()
+    counting(run=first, is_final=True)
+    counting(run=run(candidate=first.candidate), **of_second)
+
+
+def tally_twice() -> None:
+    owner, where = submission(), gpu()
+    for _ in range(2):
+        RunTally.objects.create(submission=owner, gpu=where, origin="measured", runs=1)
+
+
 def twice(make: Callable[..., Any], **owner: Callable[[], Any]) -> None:
     shared = {name: value() for name, value in owner.items()}
     make(**shared)
@@ -133,6 +157,11 @@ REFUSALS: dict[str, Callable[[], Any]] = {
     "static_build_state_is_known": lambda: build(state="perhaps", reason="r"),
     "static_build_says_why_not": lambda: build(state="untraced"),
     "static_build_built_fits": lambda: build(shared_bytes=101),
+    "counting_run_is_one_per_round": counting_twice,
+    "counting_run_is_final_once": lambda: counting_twice(round=1, is_final=True),
+    "counting_run_verdict_is_known": lambda: counting(verdict="fine"),
+    "counting_run_origin_is_known": lambda: counting(origin="guessed"),
+    "run_tally_is_one_per_lane": tally_twice,
     "board_is_one_row": lambda: Board.objects.create(pk=2),
     "device_is_unique_per_host": device_twice,
     "job_state_is_known": lambda: job(state="napping"),
@@ -166,6 +195,13 @@ def test_the_database_refuses(name: str) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(("text", "size"), [("", 1), ("x", 0)])
+def test_a_source_has_a_text_and_its_size_or_neither(text: str, size: int) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Source.objects.create(sha256=DIGEST, text=text, size=size)
+
+
+@pytest.mark.django_db
 def test_the_rows_that_the_refusals_start_from_are_accepted() -> None:
     """Otherwise a refusal above could be of something else."""
     made = run()
@@ -173,5 +209,8 @@ def test_the_rows_that_the_refusals_start_from_are_accepted() -> None:
     speed(1.0, 0.9, 1.1, candidate=made.candidate)
     job(candidate=made.candidate)
     job(candidate=made.candidate, state="done", run=made)
+    counting(run=made, is_final=True)
+    counting(run=run(candidate=made.candidate), round=1)
+    Source.objects.create(sha256="1" * 64, text="", size=0)
     build(source=made.candidate.source)
     build(source=made.candidate.source, architecture="sm_80", state="failed", reason="r")

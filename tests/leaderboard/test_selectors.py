@@ -197,9 +197,9 @@ def test_queries_do_not_grow_with_rows(site, make, django_assert_num_queries):
         make.run(other, site.relu, site.h200, speedup=1.0 + i)
     gpus = boards.gpus()
     choice = read_choice({}, gpus)
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         boards.gpus()
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         boards.board_data(choice)
     with django_assert_num_queries(1):
         boards.latest_runs(10)
@@ -212,5 +212,7 @@ def test_queries_do_not_grow_with_rows(site, make, django_assert_num_queries):
     with django_assert_num_queries(3):
         methods.card("alpha", AnonymousUser())
     card = methods.card("alpha", AnonymousUser())
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         methods.on_gpus(card.method, gpus)
+    with django_assert_num_queries(3):
+        tasks.matrix(site.relu.pk, gpus)
