@@ -6,6 +6,7 @@ import click
 
 COMMANDS = {
     "evaluate": "judge files, folders, JSONL or zip here and now: no site, no database",
+    "compile": "compile candidates for several GPU architectures, without a GPU",
     "tasks": "list the tasks of the suite",
     "task": "show the contract of one task",
     "prove": "prove the suite: plain solutions pass, every wrong answer is rejected",

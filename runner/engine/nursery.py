@@ -1,8 +1,8 @@
 """The warm parent: torch and triton imported, no CUDA, no threads; it forks one walled-in child per
 candidate.
 
-Run as `python -m runner.engine.nursery FD`, with one end of a socket pair as FD. Holds no secret:
-what it has in memory its forks have too.
+Run as `python -m runner.engine.nursery FD [MODULE...]`, with one end of a socket pair as FD. Holds no
+secret: what it has in memory its forks have too.
 """
 
 import gc
@@ -40,7 +40,13 @@ class Nursery:
         """Import what candidates need, say hello, then fork and end until the supervisor goes."""
         self._warm()
         protocol.send(
-            self.sock, {"ok": True, "walls": self.walls.to_json(), "missing": self.walls.missing()}
+            self.sock,
+            {
+                "ok": True,
+                "walls": self.walls.to_json(),
+                "missing": self.walls.missing(),
+                **_versions(),
+            },
         )
         try:
             while True:
@@ -64,7 +70,7 @@ class Nursery:
         from benchmark import suite
 
         suite.all_tasks()
-        for name in WARM_MODULES:
+        for name in (*WARM_MODULES, *sys.argv[2:]):
             __import__(name)
         gc.collect()
         gc.freeze()
@@ -169,10 +175,9 @@ def _live(
 ) -> None:
     try:
         sandbox.enter(walls, limits, room)
-        from runner.engine.child import Process
-
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it ends by a kill
-        process = Process(sock, answers, message["answer_bytes"], message["device"])
+        role = _role(message["role"])
+        process = role(sock, answers, message["answer_bytes"], message["device"])
         protocol.send(sock, {"ok": True})
     except BaseException as error:
         protocol.send(sock, {"ok": False, "reason": f"{type(error).__name__}: {error}"[:4000]})
@@ -180,8 +185,30 @@ def _live(
     process.serve()
 
 
+def _versions() -> dict[str, str]:
+    import torch
+    import triton
+
+    return {"torch": torch.__version__, "triton": triton.__version__}
+
+
+def _role(name: str) -> Any:
+    """What a fork is to be, by the word of the request."""
+    if name == "tracer":
+        from runner.engine.tracing import Tracer
+
+        return Tracer
+    if name == "builder":
+        from runner.engine.building import Builder
+
+        return Builder
+    from runner.engine.child import Process
+
+    return Process
+
+
 def main() -> None:
-    """Serve on the descriptor that the command line names."""
+    """Serve on the descriptor that the command line names; after it come more modules to warm up."""
     Nursery(socket.socket(fileno=int(sys.argv[1]))).serve()
 
 

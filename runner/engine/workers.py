@@ -54,6 +54,8 @@ def environment(device: DeviceSpec) -> dict[str, str]:
         found |= {
             "PYTORCH_NVML_BASED_CUDA_CHECK": "1"
         }  # is_available() must not start CUDA before a fork
+    elif device.kind == "compiler":
+        found |= {"CUDA_VISIBLE_DEVICES": ""}
     else:
         found |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
     return found
@@ -168,7 +170,12 @@ class Session:
     """One candidate's process, from fork to kill."""
 
     def __init__(
-        self, nursery: Worker, device: DeviceSpec, options: Options, without: Sequence[str] = ()
+        self,
+        nursery: Worker,
+        device: DeviceSpec,
+        options: Options,
+        without: Sequence[str] = (),
+        role: str = "candidate",
     ) -> None:
         self._nursery = nursery
         self.file = SharedFile(options.limits.answer)
@@ -176,7 +183,7 @@ class Session:
         ours, theirs = socket.socketpair()
         log, log_end = os.pipe()
         try:
-            message = fork_message(device, options, without)
+            message = fork_message(device, options, without) | {"role": role}
             reply = nursery.ask(message, 60.0, [theirs.fileno(), log_end, self.file.descriptor])
         except JudgeFailure:
             self.file.close()
@@ -248,7 +255,7 @@ def fork_message(device: DeviceSpec, options: Options, without: Sequence[str]) -
             "memory": limits.memory,
             "processes": limits.processes,
             "cpu_seconds": int(total * (os.cpu_count() or 1)),
-            "address_space": device.kind == "cpu",  # CUDA reserves far more addresses than memory
+            "address_space": device.kind != "cuda",  # CUDA reserves far more addresses than memory
         },
     }
 
