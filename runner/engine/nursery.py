@@ -1,8 +1,8 @@
 """The warm parent: torch and triton imported, no CUDA, no threads; it forks one walled-in child per
 candidate.
 
-Run as `python -m runner.engine.nursery FD [MODULE...]`, with one end of a socket pair as FD. Holds no
-secret: what it has in memory its forks have too.
+Run as `python -m runner.engine.nursery FD [MODULE...]`, with one end of a socket pair as FD. Holds
+no secret: what it has in memory its forks have too.
 """
 
 import gc
@@ -208,7 +208,7 @@ def _role(name: str) -> Any:
 
 
 def main() -> None:
-    """Serve on the descriptor that the command line names; after it come more modules to warm up."""
+    """Serve on the descriptor that the command line names; behind it: more modules to warm."""
     Nursery(socket.socket(fileno=int(sys.argv[1]))).serve()
 
 
