@@ -1,6 +1,6 @@
 from django.urls import path, register_converter
 
-from leaderboard.views import pages
+from leaderboard.views import compare, pages
 
 
 class ChartFormat:
@@ -24,6 +24,8 @@ urlpatterns = [
     path("tasks/", pages.task_list, name="tasks"),
     path("tasks/<slug:slug>/", pages.task, name="task"),
     path("methods/<slug:slug>/", pages.method, name="method"),
+    path("compare/", compare.compare, name="compare"),
+    path("compare/<slug:name>.<chart_format:format>", compare.chart, name="compare-chart"),
     path("runs/<uuid:uuid>/", pages.run, name="run"),
     path("runs/<uuid:uuid>/source.py", pages.source, name="source"),
     path("charts/<slug:name>.<chart_format:format>", pages.chart, name="chart"),
