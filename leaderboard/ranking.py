@@ -2,8 +2,9 @@
 
 The interval comes from a paired bootstrap over tasks: each draw takes the same tasks, with
 replacement, for every method, and ranks them anew. Standard library only, as the web process has
-no numpy; instead the sums of all methods are carried in one integer, a 64-bit lane for each, so
-that adding a drawn task's integer adds it to every method at once.
+no numpy; instead the sums of all methods are carried in one integer, a 64-bit lane for each with
+tasks solved, tasks timed and the sum of log2 speedups side by side, so that adding a drawn task's
+integer adds it to every method at once.
 """
 
 import math
@@ -11,7 +12,6 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, TypeVar
 
 from leaderboard.figures import Interval
@@ -20,9 +20,12 @@ DRAWS = 1000
 SEED = 176  # fixed, so that a page shows the same interval on each visit
 TAIL = 0.025
 LANE_BYTES = 8
-LOG_SCALE = 1 << 24  # of log2 speedups in fixed point: finer than the three digits shown
+COUNT_BITS, LOG_BITS = 12, 40  # of a lane: solved, timed, sum of logs
+MOST_TASKS = (1 << COUNT_BITS) - 1
+LOG_MASK = (1 << LOG_BITS) - 1
+LOG_SCALE = 1 << 20  # of log2 speedups in fixed point: finer than the three digits shown
+LOG_OFFSET = 64  # keeps them positive; a speedup beyond 2**-64 or 2**64 counts as that
 Number = TypeVar("Number", int, float)
-LOG_OFFSET = 64  # keeps them positive: a speedup lies between 2**-64 and 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,17 @@ class Draw:
     solved: tuple[int, ...]
     logs: tuple[float | None, ...]
 
-    def order(self) -> list[tuple[int, float]]:
-        """Sort keys, best first when ascending; an entry without a speedup comes last."""
-        return [
-            (-solved, math.inf if log is None else -log)
+    def ranks(self) -> list[int]:
+        """1, 2, 2, 4: equals share the better rank. An entry without a speedup comes after those
+        with one that solved as many.
+        """
+        keys = [
+            (2 * LOG_OFFSET + 2) * solved + (0.0 if log is None else log + LOG_OFFSET + 1)
             for solved, log in zip(self.solved, self.logs, strict=True)
         ]
+        worst_first = zip(sorted(keys), range(len(keys), 0, -1), strict=True)
+        best = dict(worst_first)  # of equal keys the last one stays: the better rank
+        return [best[key] for key in keys]
 
 
 def rank(
@@ -68,11 +76,13 @@ def rank(
     """Entries best first. `tasks` is the whole selection, so unsolved tasks weigh in the draws."""
     if not entries:
         return []
+    if len(tasks) > MOST_TASKS:
+        raise ValueError(f"{len(tasks)} tasks to rank by; at most {MOST_TASKS} fit into a lane")
     lanes = [_lanes(entries, task) for task in tasks]
     whole = _unpack(sum(lanes), len(entries))
     sample = _bootstrap(lanes, len(entries), draws, seed)
     ranks = _rank_intervals(sample, len(entries))
-    positions = _competition_ranks(whole.order())
+    positions = whole.ranks()
     order = sorted(range(len(entries)), key=lambda i: (positions[i], entries[i].key))
     groups = _tie_groups([ranks[i] for i in order])
     return [
@@ -98,27 +108,34 @@ def geometric_mean(values: Sequence[float]) -> float | None:
 
 
 def _lanes(entries: Sequence[Entry], task: Hashable) -> int:
-    """What a task adds to every entry: lanes of (solved, timed, log2 speedup) in one integer."""
-    words: list[int] = []
-    for entry in entries:
-        if task not in entry.solved:
-            words += [0, 0, 0]
-            continue
-        speedup = entry.solved[task]
-        if speedup is None:
-            words += [1, 0, 0]
-        else:
-            words += [1, 1, round((math.log2(speedup) + LOG_OFFSET) * LOG_SCALE)]
-    return int.from_bytes(b"".join(word.to_bytes(LANE_BYTES, "little") for word in words), "little")
+    """What a task adds to every entry, in one integer."""
+    words = b"".join(_lane(entry, task).to_bytes(LANE_BYTES, "little") for entry in entries)
+    return int.from_bytes(words, "little")
+
+
+def _lane(entry: Entry, task: Hashable) -> int:
+    if task not in entry.solved:
+        return 0
+    solved = 1 << COUNT_BITS + LOG_BITS
+    speedup = entry.solved[task]
+    if speedup is None:
+        return solved
+    log = min(max(math.log2(speedup), -LOG_OFFSET), LOG_OFFSET)
+    return solved | 1 << LOG_BITS | round((log + LOG_OFFSET) * LOG_SCALE)
 
 
 def _unpack(total: int, count: int) -> Draw:
-    words = memoryview(total.to_bytes(3 * count * LANE_BYTES, "little")).cast("Q").tolist()
-    logs = [
-        None if not timed else log / timed / LOG_SCALE - LOG_OFFSET
-        for timed, log in zip(words[1::3], words[2::3], strict=True)
-    ]
-    return Draw(tuple(words[0::3]), tuple(logs))
+    words = memoryview(total.to_bytes(count * LANE_BYTES, "little")).cast("Q").tolist()
+    counts = [word >> LOG_BITS for word in words]
+    return Draw(
+        tuple([count >> COUNT_BITS for count in counts]),
+        tuple(
+            [
+                (word & LOG_MASK) / timed / LOG_SCALE - LOG_OFFSET if timed else None
+                for word, timed in zip(words, [count & MOST_TASKS for count in counts], strict=True)
+            ]
+        ),
+    )
 
 
 def _bootstrap(lanes: Sequence[int], count: int, draws: int, seed: int) -> list[Draw]:
@@ -137,19 +154,11 @@ def _resamplings(size: int, draws: int, seed: int) -> tuple[tuple[int, ...], ...
     return tuple(tuple(generator.choices(range(size), k=size)) for _ in range(draws))
 
 
-def _competition_ranks(keys: Sequence[tuple[int, float]]) -> list[int]:
-    """1, 2, 2, 4: equal keys share the better rank."""
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    ranks = [1] * len(keys)
-    for position, (before, after) in enumerate(pairwise(order), start=2):
-        ranks[after] = ranks[before] if keys[after] == keys[before] else position
-    return ranks
-
-
 def _rank_intervals(sample: Sequence[Draw], count: int) -> list[tuple[int, int]]:
-    drawn = [_competition_ranks(draw.order()) for draw in sample]
-    columns = [sorted(ranks[i] for ranks in drawn) for i in range(count)]
-    return [(_low(column), _high(column)) if column else (1, count) for column in columns]
+    if not sample:
+        return [(1, count)] * count
+    columns = map(sorted, zip(*[draw.ranks() for draw in sample], strict=True))
+    return [(_low(column), _high(column)) for column in columns]
 
 
 def _low(column: Sequence[Number]) -> Number:

@@ -2,10 +2,11 @@
 
 import math
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaderboard.ranking import Entry, geometric_mean, rank
+from leaderboard.ranking import Draw, Entry, geometric_mean, rank
 
 TASKS = list(range(40))
 
@@ -80,6 +81,77 @@ def test_a_single_task_has_an_interval_of_its_own():
 def test_without_any_task_nothing_breaks():
     (placed,) = rank([entry("a", range(0))], [])
     assert (placed.rank, placed.solved, placed.speedup) == (1, 0, None)
+
+
+def test_a_golden_ranking():
+    """Every rule at once: counts, means, a missing mean last, equals tied, nothing solved."""
+    placed = rank(
+        [
+            entry("nothing", range(0)),
+            entry("twin b", range(10, 30), 1.5),
+            entry("most", range(31), 0.4),
+            entry("untimed", range(20), None),
+            entry("twin a", range(10, 30), 1.5),
+            entry("slower", range(20), 1.2),
+        ],
+        TASKS,
+    )
+    assert [(p.rank, p.key, p.solved, p.timed, p.group) for p in placed] == [
+        (1, "most", 31, 31, 1),
+        (2, "twin a", 20, 20, 2),
+        (2, "twin b", 20, 20, 2),
+        (4, "slower", 20, 20, 2),
+        (5, "untimed", 20, 0, 2),
+        (6, "nothing", 0, 0, 3),
+    ]
+    assert [(p.rank_low, p.rank_high) for p in placed] == [
+        (1, 1), (2, 4), (2, 4), (2, 4), (3, 5), (6, 6),
+    ]  # fmt: skip
+
+
+def test_a_chain_of_ties_ends_where_the_first_of_the_group_can_be_told_apart():
+    """a overlaps b and b overlaps c, yet c is surely behind a: c begins a group of its own."""
+    placed = rank(
+        [entry("a", range(34)), entry("b", range(2, 34)), entry("c", range(5, 34))], TASKS
+    )
+    assert [(p.key, p.rank_low, p.rank_high, p.group) for p in placed] == [
+        ("a", 1, 1, 1), ("b", 1, 2, 1), ("c", 2, 3, 2),
+    ]  # fmt: skip
+
+
+def test_equal_counts_and_means_from_other_tasks_share_the_rank_but_not_the_certainty():
+    placed = rank([entry("a", range(10), 2.0), entry("b", range(10, 20), 2.0)], TASKS)
+    assert [(p.rank, p.rank_low, p.rank_high) for p in placed] == [(1, 1, 2), (1, 1, 2)]
+
+
+def test_no_speedup_is_too_small_or_too_large_to_rank():
+    placed = rank([entry("tiny", range(5), 1e-300), entry("huge", range(5), 1e300)], TASKS)
+    assert [p.key for p in placed] == ["huge", "tiny"]
+
+
+def test_more_tasks_than_a_lane_can_count_are_refused():
+    with pytest.raises(ValueError, match="at most 4095"):
+        rank([entry("a", range(1))], range(4096))
+    (placed,) = rank([entry("a", range(4095), 2.0**60)], range(4095), draws=2)
+    assert (placed.solved, placed.timed) == (4095, 4095)
+    assert math.isclose(placed.speedup.value, 2.0**60, rel_tol=1e-5)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.floats(-60, 60)))))
+def test_ranks_count_who_is_better(found):
+    solved, logs = zip(*found, strict=True) if found else ((), ())
+    keys = [(s, -math.inf if log is None else log) for s, log in found]
+    expected = [1 + sum(other > key for other in keys) for key in keys]
+    got = Draw(tuple(solved), tuple(logs)).ranks()
+    assert all(
+        a == b or any(nearly(key, other) for other in keys if other != key)
+        for a, b, key in zip(got, expected, keys, strict=True)
+    )
+
+
+def nearly(one: tuple[int, float], other: tuple[int, float]) -> bool:
+    """Means that a sum of logs in fixed point would not tell apart."""
+    return one[0] == other[0] and abs(one[1] - other[1]) < 1e-9
 
 
 ratios = st.floats(min_value=1e-6, max_value=1e6)
