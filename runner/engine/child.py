@@ -61,6 +61,7 @@ class Process:
         self.outputs: list[Any] = []
         self.held: list[Any] = []
         self._hidden: dict[str, types.ModuleType] = {}
+        self._shown: tuple[int, dict[str, types.ModuleType]] = (0, {})
         self._told: set[tuple[str, str]] = set()
         self._synchronize: Callable[[], None] = (
             torch.cuda.synchronize if self.on_gpu else lambda: None
@@ -211,9 +212,11 @@ class Process:
         """Take our modules away, so that the candidate can neither use the suite nor patch the
         judge by name.
         """
-        found = {n: module for n, module in sys.modules.items() if n.partition(".")[0] in OURS}
+        count, found = self._shown
+        if len(sys.modules) != count:  # looking through thousands of names takes a while
+            found = {n: module for n, module in sys.modules.items() if n.partition(".")[0] in OURS}
         for name in found:
-            del sys.modules[name]
+            sys.modules.pop(name, None)
         self._hidden |= found
         sys.meta_path.insert(0, Unimportable)
 
@@ -221,8 +224,10 @@ class Process:
         """Bring them back: the suite imports some of them when it is used."""
         while Unimportable in sys.meta_path:
             sys.meta_path.remove(Unimportable)
-        sys.modules.update(self._hidden)
-        self._hidden = {}
+        if self._hidden:
+            sys.modules.update(self._hidden)
+            self._shown = len(sys.modules), self._hidden
+            self._hidden = {}
 
 
 class Unimportable:

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
@@ -38,8 +39,8 @@ class Judge:
         self.options = options or Options()
         self.turns = Turns(device)
         self._lock = threading.Lock()
-        self._in_hand = 0
-        self._referee: Worker | None = None
+        self._referees: list[Worker] = []
+        self._hands: Counter[Worker] = Counter()  # judgements that a referee has in hand
         self._nursery: Worker | None = None
         self._environment: dict = {}
         self._walls: dict = {}
@@ -62,10 +63,10 @@ class Judge:
     def close(self) -> None:
         """End all processes; judgements under way end in JudgeFailure, and none begins any more."""
         self._closed = True
-        for worker in (self._nursery, self._referee):
+        for worker in (self._nursery, *self._referees):
             if worker:
                 worker.close()
-        self._nursery = self._referee = None
+        self._nursery, self._referees = None, []
 
     @property
     def closed(self) -> bool:
@@ -75,22 +76,20 @@ class Judge:
     # -- processes --
 
     def _start(self) -> None:
-        """Start what is missing: both at first, the one that died later."""
+        """Start what is missing: all of them at first, the one that died later."""
         with self._lock:
             if self._closed:
                 raise JudgeFailure("the judge was closed")
-            referee, nursery = self._referee, self._nursery
-            if referee is None or not referee.alive:
-                self._referee = referee = Worker(
-                    "runner.engine.referee", self.device, self.device.torch_name
-                )
-                fresh_referee = True
-            else:
-                fresh_referee = False
-            if nursery is None or not nursery.alive:
-                self._nursery = nursery = Worker("runner.engine.nursery", self.device)
-                self._greet_nursery(nursery)
-            if fresh_referee:
+            self._referees = [referee for referee in self._referees if referee.alive]
+            fresh = [
+                Worker("runner.engine.referee", self.device, self.device.torch_name)
+                for _ in range(self.options.referees_on(self.device) - len(self._referees))
+            ]
+            self._referees += fresh
+            if self._nursery is None or not self._nursery.alive:
+                self._nursery = Worker("runner.engine.nursery", self.device)
+                self._greet_nursery(self._nursery)
+            for referee in fresh:
                 self._environment = referee.hello()["environment"]
 
     def _greet_nursery(self, nursery: Worker) -> None:
@@ -137,8 +136,7 @@ class Judge:
     def board(self) -> physics.Board:
         """What the board can do, measured once. Call it with the board to oneself."""
         if self._board is None:
-            assert self._referee is not None
-            found = self._referee.ask({"op": "board"}, 120.0)
+            found = self._any_referee.ask({"op": "board"}, 120.0)
             self._board = physics.Board(found["bandwidth"], found["l2"], self.device.architecture)
         return self._board
 
@@ -146,21 +144,18 @@ class Judge:
 
     def tasks(self) -> list[dict]:
         """Every task of the suite: name, category, aliases, description."""
-        assert self._referee is not None
-        found: list[dict] = self._referee.ask({"op": "tasks"}, 120.0)["tasks"]
+        found: list[dict] = self._any_referee.ask({"op": "tasks"}, 120.0)["tasks"]
         return found
 
     def suite_digest(self) -> str:
         """The whole suite's digest, in hex."""
-        assert self._referee is not None
-        found: str = self._referee.ask({"op": "digest"}, 300.0)["digest"]
+        found: str = self._any_referee.ask({"op": "digest"}, 300.0)["digest"]
         return found
 
-    def contract(self, task: str) -> Contract:
+    def contract(self, task: str, referee: Worker) -> Contract:
         """The task's facts; Declined for a task that this suite doesn't have."""
         if task not in self._contracts:
-            assert self._referee is not None
-            reply = self._referee.ask({"op": "describe", "task": task}, 120.0)
+            reply = referee.ask({"op": "describe", "task": task}, 120.0)
             if reply["task"] is None:
                 raise Declined(f"this suite has no task {task!r}: {reply['reason']}")
             self._contracts[task] = Contract.from_facts(reply["task"])
@@ -170,34 +165,46 @@ class Judge:
         """One report. Declined when this device can't judge it, JudgeFailure when we failed."""
         try:
             self._start()
-            with self._counted():
-                report = self._judge(candidate, progress or no_progress)
+            with self.turns.in_hand(), self._referee() as referee:
+                report = self._judge(candidate, referee, progress or no_progress)
                 if report.verdict == words.OUT_OF_MEMORY and self._had_company:
                     # The memory may have been its neighbours': blamed only when it was alone.
-                    report = self._judge(candidate, progress or no_progress, alone=True)
+                    report = self._judge(candidate, referee, progress or no_progress, alone=True)
             return report
         except OSError as error:
             raise JudgeFailure(f"{type(error).__name__}: {error}") from error
 
-    @contextlib.contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Know how many candidates share the board."""
+    @property
+    def _any_referee(self) -> Worker:
         with self._lock:
-            self._in_hand += 1
+            if not self._referees:
+                raise JudgeFailure("the judge was closed")
+            return self._referees[0]
+
+    @contextlib.contextmanager
+    def _referee(self) -> Iterator[Worker]:
+        """The one with the fewest judgements in hand, for a whole judgement."""
+        with self._lock:
+            if not self._referees:
+                raise JudgeFailure("the judge was closed")
+            referee = min(self._referees, key=self._hands.__getitem__)
+            self._hands[referee] += 1
         try:
-            yield
+            yield referee
         finally:
             with self._lock:
-                self._in_hand -= 1
+                self._hands[referee] -= 1
 
     @property
     def _had_company(self) -> bool:
-        return self.device.kind == "cuda" and self._in_hand > 1
+        return self.device.kind == "cuda" and self.turns.present > 1
 
-    def _judge(self, candidate: Candidate, progress: Progress, alone: bool = False) -> Report:
+    def _judge(
+        self, candidate: Candidate, referee: Worker, progress: Progress, alone: bool = False
+    ) -> Report:
         started = time.monotonic()
-        contract = self.contract(candidate.task)
-        trial = self._trial(candidate, contract, progress)
+        contract = self.contract(candidate.task, referee)
+        trial = self._trial(candidate, contract, referee, progress)
         report = trial.report
         try:
             self._run(trial, alone)
@@ -210,8 +217,9 @@ class Judge:
         report.environment = {**self.environment, **report.environment}
         return report
 
-    def _trial(self, candidate: Candidate, contract: Contract, progress: Progress) -> Trial:
-        assert self._referee is not None
+    def _trial(
+        self, candidate: Candidate, contract: Contract, referee: Worker, progress: Progress
+    ) -> Trial:
         kinds = [case["judgeable"] for case in contract.cases]
         if not any(kinds):
             raise Declined(
@@ -231,10 +239,11 @@ class Judge:
             contract=contract,
             device=self.device,
             options=self.options,
-            referee=self._referee,
+            referee=referee,
             report=report,
             progress=progress,
             board=self.board,
+            turn=self.turns.among_others,
         )
 
     def _run(self, trial: Trial, alone: bool) -> None:
@@ -250,7 +259,7 @@ class Judge:
             session.start()
             trial.session = session
             try:
-                with self.turns.alone() if alone else contextlib.nullcontext():
+                with self._alone(trial) if alone else contextlib.nullcontext():
                     self._run_stages(trial, alone)
             finally:
                 self._close_report(trial, session)
@@ -259,14 +268,21 @@ class Judge:
         for name in words.STAGES:
             if name not in self.options.stages or (name == "time" and self.device.kind == "cpu"):
                 continue
-            with self._turn(name, alone), trial.stage(name):
+            exclusive = name == "time" and not alone  # if alone, it has the board already
+            turn = self._alone(trial) if exclusive else contextlib.nullcontext()
+            with turn, trial.stage(name):
                 stages.STAGES[name](trial)
             trial.progress(name, 1, 1)
 
-    def _turn(self, stage: str, alone: bool) -> contextlib.AbstractContextManager[None]:
-        if alone:
-            return contextlib.nullcontext()  # the whole judgement has the board
-        return self.turns.alone() if stage == "time" else self.turns.among_others()
+    @contextlib.contextmanager
+    def _alone(self, trial: Trial) -> Iterator[None]:
+        """With the board to itself a judgement needs no turn for each of its calls."""
+        with self.turns.alone():
+            shared, trial.turn = trial.turn, contextlib.nullcontext
+            try:
+                yield
+            finally:
+                trial.turn = shared
 
     @staticmethod
     def _close_report(trial: Trial, session: Session) -> None:

@@ -1,6 +1,7 @@
 """What goes into the judge, and the two ways to get no verdict. Standard library only."""
 
 import hashlib
+import os
 from dataclasses import dataclass, field
 
 from benchmark.vocabulary import STAGES
@@ -9,6 +10,8 @@ JUDGE_VERSION = "1"  # raise it when the same candidate could get another verdic
 
 MIB = 1 << 20
 GIB = 1 << 30
+MOST_REFEREES = 4
+REFEREE_BYTES = 16 * GIB  # of the board's memory, for each
 
 
 class JudgeFailure(Exception):  # noqa: N818 - the name of the contract
@@ -100,8 +103,19 @@ class Options:
     min_blocks: int = 8
     max_blocks: int = 32
     samples_per_block: int = 20
+    referees: int | None = None  # trusted processes that compare; None: as many as the host bears
 
     def __post_init__(self) -> None:
         unknown = set(self.stages) - set(STAGES)
         if unknown:
             raise ValueError(f"unknown stages {sorted(unknown)}: choose from {', '.join(STAGES)}")
+
+    def referees_on(self, device: DeviceSpec) -> int:
+        """How many referees. Each costs a core, and on a board memory for PyTorch's own answers."""
+        if self.referees is not None:
+            return self.referees
+        if device.kind == "cpu":
+            return 1
+        return max(
+            1, min(MOST_REFEREES, (os.cpu_count() or 1) // 4, device.memory // REFEREE_BYTES)
+        )

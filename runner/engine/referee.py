@@ -44,7 +44,8 @@ class Referee:
     def __init__(self, sock: socket.socket, device: str) -> None:
         self.sock = sock
         self.device = device
-        self._landing = Landing(pinned=device.startswith("cuda"))
+        self._on_board = device.startswith("cuda")
+        self._landing = Landing(pinned=self._on_board)
         self._operations: dict[str, Callable[[dict, list[int]], dict]] = {
             "tasks": self.tasks,
             "digest": self.digest,
@@ -52,7 +53,7 @@ class Referee:
             "compare": self.compare,
             "operators": self.operators,
         }
-        if device.startswith("cuda"):
+        if self._on_board:
             from runner.engine.bench import RefereeBench
 
             self._operations |= RefereeBench(device, sock).operations()
@@ -61,6 +62,8 @@ class Referee:
         """Say hello, then answer until the supervisor goes. Any exception is ours and is reported
         as such.
         """
+        if self._on_board:
+            self.describe({"task": suite.names()[0]}, [])  # imports what torch needs for shapes
         gc.collect()
         gc.freeze()  # torch's own objects never die: each later collection need not visit them
         protocol.send(self.sock, {"ok": True, "environment": environment(self.device)})
@@ -132,7 +135,12 @@ class Referee:
             return {"ok": True, "verdict": WRONG_SHAPE, "detail": f"unusable answer: {error}"}
         arguments = task.arguments(case, message["seed"], self.device)
         found = self._compare(task, case, arguments, outputs, after)
+        del arguments, outputs, after
         gc.collect(0)
+        if self._on_board:
+            from runner.engine.bench import ease_memory
+
+            ease_memory()
         return {"ok": True, **found}
 
     def _compare(self, task: Any, case: Any, arguments: Any, outputs: list, after: Any) -> dict:

@@ -7,13 +7,12 @@ running decides.
 """
 
 import ast
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from benchmark.vocabulary import FORBIDDEN, LOAD_ERROR, MAX_SOURCE_BYTES
+from runner.intake.cleaning import cut_tests
 
-SEPARATOR = re.compile(r"^[ \t]*#{100,}[ \t]*\r?$", re.MULTILINE)  # the published files have 146
 KERNEL_DECORATORS = frozenset({"jit", "autotune", "heuristics"})
 FALLBACK_ENTRY = "kernel_function"
 INEXACT_IN_INTERPRETER = ("bfloat16", "float8", "bf16", "fp8")
@@ -63,16 +62,6 @@ class Source:
         word?
         """
         return any(name.startswith(INEXACT_IN_INTERPRETER) for name in self.kernel_names)
-
-
-def cut_tests(text: str) -> str:
-    """The text above the first line that is 100 or more `#`: below it authors keep their own tests.
-
-    >>> cut_tests("a = 1\\n" + "#" * 100 + "\\nassert a")
-    'a = 1\\n'
-    """
-    found = SEPARATOR.search(text)
-    return text[: found.start()] if found else text
 
 
 def inspect_source(text: str, entries: Iterable[str]) -> Source:

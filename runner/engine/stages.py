@@ -124,7 +124,8 @@ def _reference_operators(trial: Trial) -> dict[str, list]:
                 "case": case["case"],
                 "seed": 1,
             }
-            found[case["case"]] = trial.referee.ask(message, 600.0)["operators"]
+            with trial.its_turn():
+                found[case["case"]] = trial.referee.ask(message, 600.0)["operators"]
     return found
 
 

@@ -238,7 +238,6 @@ def verify(trial: Trial, case: dict, block: Samples, keep: int) -> None:
     answer = Answer(case, seed, outputs, block.reply.get("after"), observed, 0.0)
     judged = trial.compare(answer)
     trial.result(case).note(judged)
-    trial.referee.ask({"op": "release"})
     if judged["verdict"] != words.PASSED:
         raise Verdict(judged["verdict"], f"case {case['case']}, a timed call: {judged['detail']}")
 

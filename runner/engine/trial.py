@@ -107,6 +107,7 @@ class Trial:
     report: Report
     progress: Progress
     board: Callable[[], Board]
+    turn: Callable[[], contextlib.AbstractContextManager[None]]  # of using the board
     source: Source | None = None
     session: Session | None = None
     observed: list[Observed] = field(default_factory=list)
@@ -115,6 +116,7 @@ class Trial:
     evasion: str = ""  # how work was hidden from the judge, if it was
     flagged: bool = False
     deadline: float = 0.0
+    waited: float = 0.0  # seconds for turns, in the stage
     current: str = "load"
     seeds: random.Random = field(default_factory=random.SystemRandom)
 
@@ -129,6 +131,7 @@ class Trial:
         """Run a stage under its own limit, and note how long it took."""
         self.current = self.report.stage = name
         started = time.monotonic()
+        self.waited = 0.0
         self.deadline = started + self.options.limits.seconds(name)
         self.progress(name, 0, 1)
         try:
@@ -144,7 +147,7 @@ class Trial:
             raise Verdict(words.CRASHED, f"the process sent no proper answer: {error}") from None
         finally:
             self.report.seconds[name] = (
-                self.report.seconds.get(name, 0.0) + time.monotonic() - started
+                self.report.seconds.get(name, 0.0) + time.monotonic() - started - self.waited
             )
 
     @staticmethod
@@ -161,12 +164,23 @@ class Trial:
 
     # -- challenges --
 
+    @contextlib.contextmanager
+    def its_turn(self) -> Iterator[None]:
+        """Around whatever uses the board. Waiting for a turn costs a candidate none of its time."""
+        started = time.monotonic()
+        with self.turn():
+            waited = time.monotonic() - started
+            self.waited += waited
+            self.deadline += waited
+            yield
+
     def ask(self, message: dict) -> dict:
         """One message to the candidate's process; raises Verdict or Declined for what the candidate
         did wrong.
         """
         assert self.session is not None
-        reply = self.session.ask(message, self.deadline)
+        with self.its_turn():
+            reply = self.session.ask(message, self.deadline)
         self.hear()
         if reply.get("ok") is True:
             return reply
@@ -234,7 +248,8 @@ class Trial:
             "after": answer.after,
             "size": self.session.file.size,
         }
-        found = self.referee.ask(message, 600.0, [self.session.file.descriptor])
+        with self.its_turn():
+            found = self.referee.ask(message, 600.0, [self.session.file.descriptor])
         self._decline_inexact(found, answer)
         return found
 

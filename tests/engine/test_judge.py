@@ -4,11 +4,13 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from benchmark.vocabulary import CALL_ERROR, LOAD_ERROR, PASSED, TIMEOUT, WRONG_VALUES
 from runner.engine import INTERPRETER, Candidate, Declined, Judge, JudgeFailure, Limits, Options
+from runner.engine.workers import Worker
 from tests.engine.conftest import ROOT
 
 RELU = (ROOT / "samples" / "plain" / "Activation" / "relu.py").read_text()
@@ -215,14 +217,20 @@ def test_a_candidate_sees_no_secret_of_its_judge(monkeypatch: pytest.MonkeyPatch
     assert "swordfish" not in report.log_tail
 
 
-@pytest.mark.parametrize("roles", [["_referee"], ["_nursery"], ["_referee", "_nursery"]])
+OWN_PROCESSES: dict[str, Callable[[Judge], Worker | None]] = {
+    "referee": lambda judge: judge._referees[0],
+    "nursery": lambda judge: judge._nursery,
+}
+
+
+@pytest.mark.parametrize("roles", [["referee"], ["nursery"], ["referee", "nursery"]])
 def test_when_our_own_process_dies_it_is_our_failure_and_the_next_run_works(roles: list) -> None:
     with Judge(INTERPRETER, Options(trust_candidates=True)) as judge:
 
         def kill_it(stage: str, _done: int, _total: int) -> None:
             if stage == "check":
                 for role in roles:
-                    os.kill(getattr(judge, role)._process.pid, signal.SIGKILL)
+                    os.kill(OWN_PROCESSES[role](judge)._process.pid, signal.SIGKILL)
 
         with pytest.raises(JudgeFailure, match=r"referee|nursery"):
             judge.judge(Candidate("relu", RELU), progress=kill_it)

@@ -14,8 +14,9 @@ from runner.engine.devices import gpu_slug
 from runner.engine.figures import Pair
 from runner.engine.operators import kind_of
 from runner.engine.protocol import Channel, Closed, Malformed, Overdue
-from runner.engine.source import Unloadable, cut_tests, inspect_source
+from runner.engine.source import Unloadable, inspect_source
 from runner.engine.witness import Witness
+from runner.intake.cleaning import cut_tests
 
 KERNEL = "import triton\n@triton.jit\ndef k(x): pass\n"
 

@@ -1,5 +1,6 @@
 """Blocks in lockstep over a real socket, and what is concluded from their times."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable
@@ -157,6 +158,7 @@ def trial_of(cases: list[dict], milliseconds: float) -> Trial:
         report=report,
         progress=lambda *_: None,
         board=lambda: None,  # type: ignore[arg-type, return-value]
+        turn=contextlib.nullcontext,
     )
 
 
