@@ -1,6 +1,6 @@
 from django.urls import path, register_converter
 
-from leaderboard.views import compare, pages
+from leaderboard.views import compare, findings, pages
 
 
 class ChartFormat:
@@ -26,6 +26,14 @@ urlpatterns = [
     path("methods/<slug:slug>/", pages.method, name="method"),
     path("compare/", compare.compare, name="compare"),
     path("compare/<slug:name>.<chart_format:format>", compare.chart, name="compare-chart"),
+    path("findings/", findings.findings, name="findings"),
+    path("findings/published/", findings.published, name="published"),
+    path(
+        "findings/published/<slug:slug>/<slug:table>.csv",
+        findings.published_csv,
+        name="published-csv",
+    ),
+    path("findings/<slug:name>.<chart_format:format>", findings.chart, name="findings-chart"),
     path("runs/<uuid:uuid>/", pages.run, name="run"),
     path("runs/<uuid:uuid>/source.py", pages.source, name="source"),
     path("charts/<slug:name>.<chart_format:format>", pages.chart, name="chart"),
