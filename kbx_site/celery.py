@@ -1,8 +1,9 @@
-"""The Celery app: two kinds of queue, JSON only, and nothing of Django.
+"""The Celery app: three kinds of queue, JSON only, and nothing of Django.
 
 A host with boards needs the broker's address and nothing else, so the configuration is read from
 the environment here and not from Django's settings: `gpu.<slug>` carries jobs to the boards of one
-GPU product, `site` carries what the boards found back to the database.
+GPU product, `builds` sources to compilers that need no board, and `site` carries what was found
+back to the database.
 """
 
 from pathlib import Path
@@ -17,6 +18,7 @@ from kbx_site.logs import configure
 
 BASE_DIR = Path(__file__).resolve().parents[1]
 SITE_QUEUE = "site"
+BUILDS_QUEUE = "builds"
 EMBEDDED_BROKER = "filesystem://localhost//"
 # A job's own limits are the judge's (minutes). This is the last resort against a judge that hangs.
 HARD_LIMIT_SECONDS = 1800

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmark import vocabulary
-from benchmark.models import Candidate, Gpu, Run
+from benchmark.models import Candidate, Gpu, Run, Source, Task
 from benchmark.models.fields import all_or_none, choices, one_of
 
 
@@ -124,3 +124,48 @@ class Job(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("runner:job", args=[self.uuid])
+
+
+class BuildRequestQuerySet(models.QuerySet["BuildRequest"]):
+    def waiting(self) -> "BuildRequestQuerySet":
+        """Not in the broker, and not given up."""
+        return self.filter(sent_at__isnull=True, gave_up_at__isnull=True)
+
+    def sent(self) -> "BuildRequestQuerySet":
+        """In the broker or with a worker."""
+        return self.filter(sent_at__isnull=False)
+
+
+class BuildRequest(models.Model):
+    """A source that waits to be compiled for architectures that are not here, or is being compiled.
+
+    The row goes when its builds are stored. After as many failures of ours as a job may have it is
+    given up: it says nothing about the candidate.
+    """
+
+    source = models.OneToOneField(Source, on_delete=models.CASCADE, related_name="build_request")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="+")
+    attempt = models.PositiveSmallIntegerField(default=1)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    gave_up_at = models.DateTimeField(null=True, blank=True)
+    reason = models.TextField(blank=True, help_text="Why the last attempt failed.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = BuildRequestQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(started_at__isnull=True) | Q(sent_at__isnull=False),
+                name="build_request_started_was_sent",
+            ),
+            models.CheckConstraint(
+                condition=Q(gave_up_at__isnull=True) | Q(sent_at__isnull=True),
+                name="build_request_given_up_is_not_sent",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"build of {self.source_id[:12]}"

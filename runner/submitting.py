@@ -16,7 +16,7 @@ from django.utils.text import slugify
 
 from benchmark import aggregates, vocabulary
 from benchmark.models import Board, Candidate, Gpu, Method, Source, Submission, Task
-from runner import dispatch
+from runner import building, dispatch
 from runner.intake import Found, Intake, KnownTasks, TaskName
 from runner.models import Job
 
@@ -139,6 +139,7 @@ def accept(
         submission.notes = [*submission.notes, *_notes(intake)]
         submission.save(update_fields=["notes"])
         jobs = dispatch.enqueue(candidates, boards)
+        building.request(candidates)
         Board.bump()
     logger.info("submission=%s candidates=%d jobs=%d", submission.uuid, len(candidates), jobs)
     return submission

@@ -17,6 +17,35 @@ def judge_job(**message: Any) -> None:
     judge(message)
 
 
+@app.task(name="runner.compile_source")
+def compile_source(**message: Any) -> None:
+    """On any host with our environment: build a source for every architecture."""
+    from runner.compiling import compile_source as compile_
+
+    compile_(message)
+
+
+@app.task(name="runner.record_build_started")
+def record_build_started(source_sha256: str, attempt: int) -> None:
+    from runner import building
+
+    building.record_started(source_sha256, attempt)
+
+
+@app.task(name="runner.record_build_failure")
+def record_build_failure(source_sha256: str, attempt: int, reason: str) -> None:
+    from runner import building
+
+    building.record_failure(source_sha256, attempt, reason)
+
+
+@app.task(name="runner.record_builds")
+def record_builds(report: dict[str, Any], attempt: int) -> None:
+    from runner import building
+
+    building.record_builds(report, attempt)
+
+
 @app.task(name="runner.record_board")
 def record_board(device: dict[str, Any]) -> None:
     from runner import recording
@@ -61,6 +90,7 @@ def record_failure(job: str, attempt: int, reason: str) -> None:
 
 @app.task(name="runner.sweep")
 def sweep() -> None:
-    from runner import dispatch
+    from runner import building, dispatch
 
     dispatch.sweep()
+    building.sweep()

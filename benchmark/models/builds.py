@@ -23,7 +23,9 @@ class StaticBuildQuerySet(models.QuerySet["StaticBuild"]):
     def of(self, candidates: Any) -> "StaticBuildQuerySet":
         """The builds of these candidates' sources."""
         return self.filter(
-            source__in=Candidate.objects.filter(pk__in=candidates).values("source_id")
+            source__in=Candidate.objects.filter(pk__in=[one.pk for one in candidates]).values(
+                "source_id"
+            )
         )
 
 

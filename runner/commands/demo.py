@@ -196,7 +196,7 @@ def web(plan: Plan) -> Child:
 def worker(plan: Plan) -> Child:
     command = [
         sys.executable, "-m", "runner", "worker", "--devices", ",".join(plan.devices),
-        "--site-queue",
+        "--site-queue", "--builds",
     ]  # fmt: skip
     environment = plan.environment | {"PYTHONPATH": str(ROOT)}
     return Child("worker", command, environment, log=plan.state / "worker.log")

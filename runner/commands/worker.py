@@ -1,4 +1,5 @@
-"""`kbx worker`: one judging process per board of this host, and on request the site's own worker.
+"""`kbx worker`: one judging process per board of this host, and on request the site's own worker
+and one that compiles.
 
 Each board gets a Celery worker with a pool of one process. The pool (rather than judging in the
 worker itself) keeps the worker answering its broker while a judgement takes minutes, and lets the
@@ -83,6 +84,16 @@ def site_worker() -> Child:
     return Child("site", celery("site", "site", "-P", "solo"), environment)
 
 
+def build_worker() -> Child:
+    """A worker that compiles for architectures that are not here. No board, no Django."""
+    from kbx_site.celery import BUILDS_QUEUE
+
+    environment = {
+        name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"
+    }
+    return Child("builds", celery("builds", BUILDS_QUEUE, "-P", "prefork"), environment)
+
+
 def clock() -> Child:
     """What asks for a sweep now and then. A process of its own: inside of the site's worker it held
     RabbitMQ's messages back for 20 s and more.
@@ -154,8 +165,13 @@ class Crew:
 )
 @click.option("--site-queue", is_flag=True, help="also write results down: needs the database")
 @click.option("--no-devices", is_flag=True, help="no board: with --site-queue, the site's host")
+@click.option(
+    "--builds",
+    is_flag=True,
+    help="also compile candidates for other architectures: keeps a core busy, so not beside boards",
+)
 @click.option("--list", "listing", is_flag=True, help="print this host's boards as JSON and end")
-def command(devices: str, site_queue: bool, no_devices: bool, listing: bool) -> None:
+def command(devices: str, site_queue: bool, no_devices: bool, builds: bool, listing: bool) -> None:
     """Judge the jobs of a site (KBX_BROKER_URL) on this host's boards, until SIGTERM."""
     if listing:
         list_boards()
@@ -165,9 +181,9 @@ def command(devices: str, site_queue: bool, no_devices: bool, listing: bool) -> 
         places = seats(words)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--devices") from error
-    if not places and not site_queue:
-        raise click.UsageError("nothing to do: name --devices, or --site-queue")
-    work(places, site_queue)
+    if not places and not site_queue and not builds:
+        raise click.UsageError("nothing to do: name --devices, --site-queue or --builds")
+    work(places, site_queue, builds)
 
 
 def list_boards() -> None:
@@ -177,13 +193,15 @@ def list_boards() -> None:
         click.echo(json.dumps(spec.to_json()))
 
 
-def work(places: Sequence[Seat], site_queue: bool) -> None:
+def work(places: Sequence[Seat], site_queue: bool, builds: bool = False) -> None:
     from kbx_site.celery import set_up_logging
 
     set_up_logging()
     children = [seat_worker(seat) for seat in places]
     if site_queue:
         children += [site_worker(), clock()]
+    if builds:
+        children.append(build_worker())
     crew = Crew(places, children)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, crew.on_signal)

@@ -24,7 +24,7 @@ from benchmark.models import (
     Task,
     TaskVersion,
 )
-from runner.models import Device, Job
+from runner.models import BuildRequest, Device, Job
 
 DIGEST = "0" * 64
 
@@ -105,6 +105,10 @@ def tally_twice() -> None:
         RunTally.objects.create(submission=owner, gpu=where, origin="measured", runs=1)
 
 
+def build_request(**changes: Any) -> BuildRequest:
+    return BuildRequest.objects.create(source=source(), task=task(), **changes)
+
+
 def twice(make: Callable[..., Any], **owner: Callable[[], Any]) -> None:
     shared = {name: value() for name, value in owner.items()}
     make(**shared)
@@ -162,6 +166,10 @@ REFUSALS: dict[str, Callable[[], Any]] = {
     "counting_run_verdict_is_known": lambda: counting(verdict="fine"),
     "counting_run_origin_is_known": lambda: counting(origin="guessed"),
     "run_tally_is_one_per_lane": tally_twice,
+    "build_request_started_was_sent": lambda: build_request(started_at=timezone.now()),
+    "build_request_given_up_is_not_sent": lambda: build_request(
+        sent_at=timezone.now(), gave_up_at=timezone.now()
+    ),
     "board_is_one_row": lambda: Board.objects.create(pk=2),
     "device_is_unique_per_host": device_twice,
     "job_state_is_known": lambda: job(state="napping"),
