@@ -61,6 +61,10 @@ class Speed:
     sign: SignTest
 
     @property
+    def is_few(self) -> bool:
+        return self.pairs < FEWEST_PAIRS
+
+    @property
     def is_clear(self) -> bool:
         """The interval of the mean does not hold 1.0x."""
         return self.ratio is not None and not self.ratio.low <= 1 <= self.ratio.high

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from benchmark import vocabulary
-from leaderboard.comparison import FEWEST_PAIRS, Comparison, Speed
+from leaderboard.comparison import Comparison, Speed
 from leaderboard.figures import Interval, figure
 
 WIDTH = f"{100 * vocabulary.NEUTRAL_BAND:g} %"
@@ -57,10 +57,10 @@ def speed(c: Comparison) -> str:
     if ratio.value < 1:
         ahead, behind = behind, ahead
         ratio = Interval(1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
-    if c.speed.pairs < FEWEST_PAIRS:
+    if c.speed.is_few:
         return (
-            f"Both solve only {c.speed.pairs} timed task{_s(c.speed.pairs)}, too few to tell who "
-            f"is faster: {ahead} is {figure(ratio.value)}x as fast as {behind} there."
+            f"Both solve only {_tasks(c.speed.pairs)} that were timed, too few to tell who is "
+            f"faster: {ahead} is {figure(ratio.value)}x as fast as {behind} there."
         )
     opening = f"On the {_tasks(c.speed.pairs)} that both solve and that were timed, "
     return opening + _faster(c.speed, Lead(ahead, behind, ratio))
@@ -79,14 +79,17 @@ def multiplicity(ranked: int) -> str:
 
 
 def _equal(c: Comparison, of: str) -> str:
-    names, solved = f"{c.first.name} and {c.second.name}", c.solved_of_shared[0]
-    apart = c.mcnemar.only_first
-    if apart:
-        return (
-            f"{names} both solve {solved}{of} and can't be told apart by that: each solves "
-            f"{apart} that the other does not."
-        )
-    return f"{names} solve the same {solved}{of}." if solved else f"{names} solve none{of}."
+    solved, apart = c.solved_of_shared[0], c.mcnemar.only_first
+    names = f"{c.first.name} and {c.second.name}"
+    counted = f"{solved}{of}" if of else _tasks(solved)
+    if not solved:
+        return f"{names} solve none{of}."
+    if not apart:
+        return f"{names} solve the same {counted}."
+    return (
+        f"{names} both solve {counted} and can't be told apart by that: each solves {apart} that "
+        "the other does not."
+    )
 
 
 def _faster(speed: Speed, lead: Lead) -> str:

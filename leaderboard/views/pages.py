@@ -54,7 +54,7 @@ def board(request: HttpRequest) -> HttpResponse:
     if request.GET.get("format") == "csv" and context["board"]:
         return _csv(_board_table(context["board"]), "leaderboard")
     if context["board"]:
-        context["charts"] = _charts(context, "speedups", "pareto", "verdicts")
+        context["charts"] = _charts(context, "speedups", "ecdf", "pareto", "verdicts")
     return page(request, "leaderboard/board.html", context, fragment="leaderboard/_board.html")
 
 
@@ -212,7 +212,7 @@ def _filter_options() -> dict[str, Any]:
 def _charts(context: dict[str, Any], *names: str) -> list[ChartBox]:
     """Boxes for the charts that say something here: none about speed where nothing is timed."""
     data, board = context["data"], context["board"]
-    about_speed = {"speedups", "pareto"}
+    about_speed = {"speedups", "ecdf", "pareto"}
     return [
         ChartBox(name, CHARTS[name].title, data.choice.query, CHARTS[name].table(data, board))
         for name in names

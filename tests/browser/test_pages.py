@@ -43,7 +43,7 @@ def test_charts_draw_under_the_csp_with_names_as_text(live_server, board, page):
     charts = page.locator("[data-chart-url]")
     drawn = page.locator('[data-chart-url][data-drawn="yes"]')
     expect(drawn).to_have_count(charts.count(), timeout=30_000)
-    assert charts.count() == 3
+    assert charts.count() == 4
     expect(drawn.first.locator("svg").first).to_be_visible()
     assert page.locator("[data-chart-url] img").count() == 0
     expect(drawn.first).to_contain_text("Beta <img")
@@ -53,7 +53,7 @@ def test_a_filtered_board_draws_its_own_charts(live_server, board, page):
     page.goto(f"{live_server.url}/leaderboard/")
     page.get_by_label("Category").select_option("math")
     expect(page.locator("#board h2").first).to_contain_text("Math")
-    expect(page.locator('[data-drawn="yes"]')).to_have_count(3, timeout=30_000)
+    expect(page.locator('[data-drawn="yes"]')).to_have_count(4, timeout=30_000)
 
 
 def test_numbers_are_there_without_javascript(live_server, board, browser):
