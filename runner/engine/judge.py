@@ -249,8 +249,9 @@ class Judge:
     def _run(self, trial: Trial, alone: bool) -> None:
         with trial.stage("load"):
             contract = trial.contract
+            rules = self.options.static_rules
             trial.source = inspect_source(
-                trial.candidate.source, [contract.name, *contract.aliases]
+                trial.candidate.source, [contract.name, *contract.aliases], rules
             )
             trial.report.findings.extend(trial.source.findings)
             trial.flagged = trial.source.reaches_inside

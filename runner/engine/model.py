@@ -104,6 +104,7 @@ class Options:
     max_blocks: int = 32
     samples_per_block: int = 20
     referees: int | None = None  # trusted processes that compare; None: as many as the host bears
+    static_rules: bool = True  # off: what the source's text says flags and forbids nothing
 
     def __post_init__(self) -> None:
         unknown = set(self.stages) - set(STAGES)
