@@ -18,7 +18,7 @@ from kombu.exceptions import OperationalError
 
 from benchmark import vocabulary
 from benchmark.architectures import ARCHITECTURE_BY_SLUG
-from benchmark.models import Candidate, Source, StaticBuild
+from benchmark.models import Board, Candidate, Source, StaticBuild
 from kbx_site.celery import BUILDS_QUEUE, app
 from runner.dispatch import PUBLISH
 from runner.models import BuildRequest, Job
@@ -218,4 +218,5 @@ def _store(found: dict[str, Any]) -> int:
             defaults=facts | {"traced_case": found["case"]},
         )
     BuildRequest.objects.filter(source=source).delete()
+    Board.bump()  # pages that show builds are as old as the board's generation says
     return len(found["builds"])

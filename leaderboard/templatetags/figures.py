@@ -54,6 +54,11 @@ def mebibytes(count: int | None) -> str:
 
 
 @register.filter
+def kibibytes(count: int) -> str:
+    return f"{figures.figure(count / 2**10) if count else 0} KiB"
+
+
+@register.filter
 def number(value: Any) -> str:
     """A number out of JSON, which may be null or, in an odd report, no number at all."""
     return figures.figure(value) if isinstance(value, int | float) else figures.MISSING

@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from benchmark import vocabulary
+from benchmark.architectures import ARCHITECTURES
 from benchmark.models import Board
 from benchmark.web import page, viewer
 from leaderboard import kept, summaries
@@ -18,7 +19,7 @@ from leaderboard.ranking import DRAWS
 from leaderboard.rows import Board as Ranking
 from leaderboard.rows import Standing
 from leaderboard.selectors import board as boards
-from leaderboard.selectors import methods, runs, tasks
+from leaderboard.selectors import methods, runs, static, tasks
 
 HOME_ROWS = 10
 HOME_RUNS = 8
@@ -130,7 +131,12 @@ def run(request: HttpRequest, uuid: UUID) -> HttpResponse:
         response = page(request, "leaderboard/withdrawn.html", {"run": found})
         response.status_code = 410
         return response
-    return page(request, "leaderboard/run.html", {"run": found})
+    context = {
+        "run": found,
+        "portability": static.portability(found.source_sha256),
+        "architectures": ARCHITECTURES,
+    }
+    return page(request, "leaderboard/run.html", context)
 
 
 @require_safe

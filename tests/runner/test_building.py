@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from benchmark.architectures import ARCHITECTURES
-from benchmark.models import Candidate, Gpu, Method, Source, StaticBuild
+from benchmark.models import Board, Candidate, Gpu, Method, Source, StaticBuild
 from runner import building, submitting
 from runner.models import BuildRequest, Job
 
@@ -98,7 +98,9 @@ def test_builds_are_stored_once_and_the_request_goes(
     candidates: list[Candidate], outbox: Any
 ) -> None:
     row = sent(candidates[0])
+    before = Board.current()
     assert building.record_builds(report_on(row.source_id), 1) == len(ARCHITECTURES)
+    assert Board.current() > before
     assert not BuildRequest.objects.exists()
     assert building.record_builds(report_on(row.source_id, registers=64), 1) == len(ARCHITECTURES)
     builds = StaticBuild.objects.filter(source=row.source)
