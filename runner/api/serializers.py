@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from benchmark import vocabulary
-from benchmark.models import Submission
+from benchmark.models import StaticBuild, Submission
 from runner import submitting
 from runner.intake.limits import MAX_UPLOAD_BYTES
 
@@ -57,3 +57,34 @@ class SubmissionSerializer(serializers.ModelSerializer):
 
     def get_verdicts(self, submission: Submission) -> dict[str, int]:
         return submitting.verdicts(submission)
+
+
+class StaticBuildSerializer(serializers.ModelSerializer):
+    """One source on one architecture; sizes in bytes, spills in 32-bit words per thread."""
+
+    class Meta:
+        model = StaticBuild
+        fields = (
+            "architecture", "state", "reason", "kernel_count", "registers", "spills",
+            "shared_bytes", "shared_limit", "kernels", "traced_case", "triton_version",
+            "created_at",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+def builds_of(submission: Submission) -> list[dict[str, Any]]:
+    """A row per candidate, by task and round, with its newest builds; two queries."""
+    candidates = list(submission.candidates.select_related("task"))
+    builds: dict[str, list[dict[str, Any]]] = {}
+    for build in StaticBuild.objects.of(candidates).newest().order_by("architecture"):
+        builds.setdefault(build.source_id, []).append(dict(StaticBuildSerializer(build).data))
+    rows = [
+        {
+            "task": candidate.task.slug,
+            "round": candidate.round,
+            "source_sha256": candidate.source_id,
+            "builds": builds.get(candidate.source_id, []),
+        }
+        for candidate in candidates
+    ]
+    return sorted(rows, key=lambda row: (row["task"], row["round"]))

@@ -4,6 +4,7 @@ from typing import NoReturn
 
 from django.conf import settings
 from rest_framework import mixins, status, viewsets
+from rest_framework.decorators import action
 from rest_framework.exceptions import NotAuthenticated, ValidationError
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
@@ -13,7 +14,7 @@ from rest_framework.serializers import BaseSerializer
 from benchmark.models import Submission
 from benchmark.models.entries import SubmissionQuerySet
 from runner import submitting
-from runner.api.serializers import SubmissionSerializer, UploadSerializer
+from runner.api.serializers import SubmissionSerializer, UploadSerializer, builds_of
 from runner.intake import read_upload
 from runner.throttling import UploadThrottle
 
@@ -66,6 +67,14 @@ class SubmissionViewSet(
         except submitting.SubmissionRefused as error:
             raise ValidationError({"reason": error.reason, "remedy": error.remedy}) from error
         return Response(SubmissionSerializer(submission).data, status=status.HTTP_201_CREATED)
+
+    @action(detail=True)
+    def builds(self, request: Request, uuid: str) -> Response:
+        """Static portability: what compilers say of each candidate, architecture by architecture."""
+        submission = self.get_object()
+        if submission.withdrawn_at is not None:
+            return Response(status=status.HTTP_410_GONE)
+        return Response(builds_of(submission))
 
 
 def _accept(entry: dict, request: Request) -> Submission:

@@ -6,9 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 from rest_framework.authtoken.models import Token
 
-from benchmark.models import Gpu, Method, Submission
+from benchmark.models import Gpu, Method, StaticBuild, Submission
 
 pytestmark = pytest.mark.django_db
 SOURCE = b"import triton\n@triton.jit\ndef k(x):\n    pass\ndef relu(input):\n    return input\n"
@@ -80,3 +81,24 @@ def test_an_unknown_submission_is_not_found(client: Client) -> None:
 def test_probes_answer(client: Client) -> None:
     assert client.get("/healthz").json() == {"alive": True}
     assert client.get("/readyz").json() == {"database": True}
+
+
+def test_a_submissions_builds_are_listed_by_task(client: Client) -> None:
+    uuid = post(client).json()["uuid"]
+    submission = Submission.objects.get(uuid=uuid)
+    [row] = client.get(f"{URL}{uuid}/builds/").json()
+    assert (row["task"], row["round"], row["builds"]) == ("relu", 0, [])
+    facts = {"source": submission.candidates.get().source, "shared_limit": 101376}
+    for architecture in ("sm_90", "sm_89"):
+        StaticBuild.objects.create(
+            **facts, architecture=architecture, state="failed", reason="no", triton_version="3.7.1"
+        )
+    [row] = client.get(f"{URL}{uuid}/builds/").json()
+    assert [(build["architecture"], build["state"]) for build in row["builds"]] == [
+        ("sm_89", "failed"),
+        ("sm_90", "failed"),
+    ]
+    Submission.objects.update(visibility="private")
+    assert client.get(f"{URL}{uuid}/builds/").status_code == 404
+    Submission.objects.update(visibility="public", withdrawn_at=timezone.now())
+    assert client.get(f"{URL}{uuid}/builds/").status_code == 410
