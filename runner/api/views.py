@@ -70,7 +70,7 @@ class SubmissionViewSet(
 
     @action(detail=True)
     def builds(self, request: Request, uuid: str) -> Response:
-        """Static portability: what compilers say of each candidate, architecture by architecture."""
+        """Static portability: what compilers say of each candidate, by architecture."""
         submission = self.get_object()
         if submission.withdrawn_at is not None:
             return Response(status=status.HTTP_410_GONE)
