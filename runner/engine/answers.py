@@ -8,10 +8,13 @@ changes.
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
 MAX_NODES = 4096
+PART = 16 << 20  # bytes that one thread copies in a go
+COPIERS = 4
 ARGUMENTS = "arguments"  # the place of a tree of arguments, in which unknown types are no fault
 PLAIN = re.compile(r"bool|u?int(8|16|32|64)|b?float(16|32|64|8_e\w+)|complex(32|64|128)")
 DTYPES = {
@@ -43,6 +46,7 @@ class Landing:
 
     def __init__(self, pinned: bool) -> None:
         self._pinned = pinned
+        self.copiers = ThreadPoolExecutor(COPIERS)  # one thread copies slower than memory can
         self._buffer = torch.empty(0, dtype=torch.uint8)
 
     def room(self, size: int) -> torch.Tensor:
@@ -129,12 +133,20 @@ class Reader:
         return start
 
     def _read(self, data: torch.Tensor, start: int, place: str) -> None:
-        view, size, done = data.numpy().data, data.numel(), 0
-        while done < size:
-            count = os.preadv(self._descriptor, [view[done : done + (1 << 30)]], start + done)
+        view, size = data.numpy().data, data.numel()
+        parts = [(view[first : first + PART], start + first) for first in range(0, size, PART)]
+        if not all(self._landing.copiers.map(self._read_part, parts)):
+            raise BadManifest(f"{place}: the shared file is shorter than announced")
+
+    def _read_part(self, part: tuple[memoryview, int]) -> bool:
+        view, start = part
+        done = 0
+        while done < len(view):
+            count = os.preadv(self._descriptor, [view[done:]], start + done)
             if count == 0:
-                raise BadManifest(f"{place}: the shared file is shorter than announced")
+                return False
             done += count
+        return True
 
 
 def _as_dtype(flat: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

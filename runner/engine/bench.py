@@ -18,6 +18,13 @@ import torch
 
 from benchmark import suite
 from runner.engine import protocol
+from runner.engine.activity import (
+    Activity,
+    busy_microseconds,
+    compiled_kernels,
+    device_activity,
+    summarize,
+)
 from runner.engine.protocol import FAILED, NEXT, SEED
 
 if TYPE_CHECKING:
@@ -31,6 +38,7 @@ CYCLES_PER_MICROSECOND = (
 # microseconds; the upper end hides the queueing of some hundred launches
 LEAST_SPIN, MOST_SPIN = 40.0, 30_000.0
 COPY_BYTES = 2 << 30
+EMPTY_SAMPLES = 101
 KEPT_SHARE = 0.1  # of the board's memory: what a referee may keep for its next answer
 
 # Torch's C-level functions, not its Python wrappers: a candidate can replace what those look up.
@@ -110,6 +118,13 @@ class Stopwatch:
             for _ in range(10):
                 a @ a
             _synchronize(self.device)
+
+    def event_ms(self) -> float:
+        """What two events read, in ms, with nothing between them: the stopwatch's own part."""
+        block = Block(1, LEAST_SPIN, join=False)
+        events = [self.sample(lambda: None, block)[1:3] for _ in range(EMPTY_SAMPLES)]
+        _synchronize(self.device)
+        return _median(_elapsed(start, end) for start, end in events)
 
     def copy_bandwidth(self) -> float:
         """Bytes per second of a large copy, reads and writes counted: what this board really
@@ -210,11 +225,13 @@ class RefereeBench:
         return {"ok": True}
 
     def board(self, _message: dict, _descriptors: list[int]) -> dict:
-        """What the board can do, measured: bytes per second; and its L2 in bytes."""
+        """What the board can do, measured: bytes per second, the events' own ms; and its L2 in
+        bytes.
+        """
         self.watch.heat()
-        bandwidth = self.watch.copy_bandwidth()
+        found = {"bandwidth": self.watch.copy_bandwidth(), "event_ms": self.watch.event_ms()}
         ease_memory()
-        return {"ok": True, "bandwidth": bandwidth, "l2": int(self.watch.properties.L2_cache_size)}
+        return {"ok": True, **found, "l2": int(self.watch.properties.L2_cache_size)}
 
     def block(self, message: dict, _descriptors: list[int]) -> dict:
         """One block of the reference on a case."""
@@ -335,17 +352,25 @@ class CandidateBench:
         return {"ok": True}
 
     def profile(self, message: dict) -> dict:
-        """Device activity of a few calls by the profiler: [name, ours, on our stream, launches,
-        microseconds].
+        """Device activity of a few calls by the profiler: `activity` over all of them, rows of
+        [name, ours, on our stream, launches, microseconds]; `busy` of the calls in microseconds.
         """
         task, case = self._case(message)
-        process, calls = self.process, int(message["calls"])
-        marker = torch.empty(1, device=process.device)
-        names = {kernel["name"] for kernel in compiled_kernels(process.observer.functions)}
-        activities = [torch.profiler.ProfilerActivity.CUDA]
-        everything = [
-            task.arguments(case, seed, process.device) for seed in message["seeds"][:calls]
+        functions = self.process.observer.functions
+        names = {kernel["name"] for kernel in compiled_kernels(functions)}
+        calls = [
+            self._profiled(task.arguments(case, seed, self.process.device))
+            for seed in message["seeds"]
         ]
+        names |= {kernel["name"] for kernel in compiled_kernels(functions)}
+        busy = [busy_microseconds(call) for call in calls]
+        return {"ok": True, "activity": summarize(calls, names), "busy": busy}
+
+    def _profiled(self, arguments: Any) -> list[Activity]:
+        """What ran on the device in one call; the first event is our marker."""
+        process = self.process
+        marker = torch.empty(1, device=process.device)
+        activities = [torch.profiler.ProfilerActivity.CUDA]
         _synchronize(self.watch.device)
         with (
             process.candidate_code(),
@@ -353,11 +378,9 @@ class CandidateBench:
             torch.profiler.profile(activities=activities) as found,
         ):
             _zero_(marker)
-            for arguments in everything:
-                process.entry(*arguments.args, **arguments.kwargs)  # type: ignore[misc]
+            process.entry(*arguments.args, **arguments.kwargs)  # type: ignore[misc]
             _synchronize(self.watch.device)
-        names |= {kernel["name"] for kernel in compiled_kernels(process.observer.functions)}
-        return {"ok": True, "activity": summarize(device_events(found), names)}
+        return device_activity(found)
 
     def kernels(self, _message: dict) -> dict:
         """What was compiled: registers, spills, shared memory, digest of the binary; and the
@@ -381,52 +404,3 @@ def copies(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: copies(value) for key, value in tree.items()}
     return tree
-
-
-def device_events(profile: Any) -> list[tuple[str, int, float, int]]:
-    """(name, stream, microseconds, start) of everything that ran on the device, by start."""
-    found = []
-    for event in profile.profiler.kineto_results.events():
-        if event.device_type() == torch.autograd.DeviceType.CUDA:
-            stream, start = int(event.device_resource_id()), int(event.start_ns())
-            found.append((event.name(), stream, event.duration_ns() / 1e3, start))
-    return sorted(found, key=lambda event: event[3])
-
-
-def summarize(events: list[tuple[str, int, float, int]], own_names: set[str]) -> list[list]:
-    """Activity by name; the first event is our marker, and its stream is the one that we time."""
-    if not events:
-        return []
-    ours = events[0][1]
-    rows: dict[tuple[str, bool], list] = {}
-    for name, stream, microseconds, _ in events[1:]:
-        short = name[:160]
-        row = rows.setdefault(
-            (short, stream == ours), [short, name in own_names, stream == ours, 0, 0.0]
-        )
-        row[3] += 1
-        row[4] += microseconds
-    return sorted(rows.values(), key=lambda row: -row[4])[:100]
-
-
-def compiled_kernels(functions: Any) -> list[dict]:
-    """Facts about every compiled variant of the candidate's Triton functions, as Triton and its
-    driver report them.
-    """
-    import hashlib
-
-    found = []
-    for function in list(functions.values()):
-        for cache in list(getattr(function, "device_caches", {}).values()):
-            for kernel in list(cache[0].values()):
-                binary = getattr(kernel, "asm", {}).get("cubin")
-                found.append(
-                    {
-                        "name": str(getattr(kernel, "name", "?")),
-                        "hash": hashlib.sha256(binary).hexdigest()[:16] if binary else None,
-                        "registers": getattr(kernel, "n_regs", None),
-                        "spills": getattr(kernel, "n_spills", None),
-                        "shared_bytes": getattr(getattr(kernel, "metadata", None), "shared", None),
-                    }
-                )
-    return found[:200]

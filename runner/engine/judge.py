@@ -10,6 +10,7 @@ from typing import Self
 
 from benchmark import vocabulary as words
 from runner.engine import physics, stages
+from runner.engine.clocks import Clocks
 from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
 from runner.engine.report import Report
 from runner.engine.source import Unloadable, inspect_source
@@ -38,6 +39,7 @@ class Judge:
         self.device = device
         self.options = options or Options()
         self.turns = Turns(device)
+        self.clocks = Clocks(device)
         self._lock = threading.Lock()
         self._referees: list[Worker] = []
         self._hands: Counter[Worker] = Counter()  # judgements that a referee has in hand
@@ -137,7 +139,9 @@ class Judge:
         """What the board can do, measured once. Call it with the board to oneself."""
         if self._board is None:
             found = self._any_referee.ask({"op": "board"}, 120.0)
-            self._board = physics.Board(found["bandwidth"], found["l2"], self.device.architecture)
+            self._board = physics.Board(
+                found["bandwidth"], found["l2"], self.device.architecture, found["event_ms"]
+            )
         return self._board
 
     # -- judging --
@@ -244,6 +248,7 @@ class Judge:
             progress=progress,
             board=self.board,
             turn=self.turns.among_others,
+            clocks=self.clocks,
         )
 
     def _run(self, trial: Trial, alone: bool) -> None:

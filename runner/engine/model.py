@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from benchmark.vocabulary import STAGES
 
-JUDGE_VERSION = "1"  # raise it when the same candidate could get another verdict or another speedup
+JUDGE_VERSION = "2"  # raise it when the same candidate could get another verdict or another speedup
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -1,5 +1,6 @@
 """What no kernel can beat: moving the bytes and doing the arithmetic. Standard library only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 SLACK = 0.9  # of the floor; below it is no measurement error
@@ -40,12 +41,17 @@ PEAKS: dict[str, dict[str, float]] = {
 @dataclass(frozen=True)
 class Board:
     """What this board can do: measured bytes per second of a large copy, L2 in bytes, architecture
-    ("sm_90").
+    ("sm_90"); and the ms that two events read with nothing between them.
     """
 
     bandwidth: float
     l2: int
     architecture: str
+    event_ms: float = 0.0
+
+    def net(self, times: Sequence[float]) -> tuple[float, ...]:
+        """Readings in ms without the events' own part. What remains is never nothing."""
+        return tuple(max(time - self.event_ms, 0.25 * self.event_ms) for time in times)
 
     def peak(self, dtype: str) -> float | None:
         """FLOP/s in a dtype, None where the table doesn't know."""

@@ -60,7 +60,7 @@ def prove_by_time(trial: Trial) -> None:
     cases = trial.contract.judgeable("timed")
     for index, case in enumerate(cases):
         trial.progress("proof", index, len(cases))
-        activity = profile(trial, case)
+        activity, trial.busy[case["case"]] = profile(trial, case)
         share = own_share(activity)
         if share is None:
             trial.report.add("no-profile", "the profiler saw no device activity", "proof")
@@ -78,12 +78,22 @@ def _names_streams(trial: Trial) -> bool:
     return any(f.code in ("source-own-stream", "source-cuda-graph") for f in trial.report.findings)
 
 
-def profile(trial: Trial, case: dict) -> list[Activity]:
-    """Device activity of a few calls on fresh arguments."""
+def profile(trial: Trial, case: dict) -> tuple[list[Activity], float]:
+    """Device activity of a few calls on fresh arguments; and the ms for which the device was busy
+    in the shortest of them, as the first may still compile.
+    """
     seeds = [trial.new_seed() for _ in range(CALLS)]
     message = {"op": "profile", "task": trial.contract.name, "case": case["case"]}
-    reply = trial.ask({**message, "calls": CALLS, "seeds": seeds})
-    return read_activity(reply.get("activity"))
+    reply = trial.ask({**message, "seeds": seeds})
+    return read_activity(reply.get("activity")), read_busy(reply.get("busy"))
+
+
+def read_busy(values: object) -> float:
+    """Milliseconds of the shortest call out of a candidate's message; 0 for anything else."""
+    usable = isinstance(values, list) and all(
+        isinstance(value, float | int) and 0 <= value < 1e12 for value in values
+    )
+    return min(values, default=0.0) / 1e3 if usable else 0.0  # type: ignore[call-overload]
 
 
 def _require(trial: Trial, case: dict, share: float, activity: list[Activity]) -> None:

@@ -7,7 +7,6 @@ clock of its own for an outer bound.
 """
 
 import hashlib
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from statistics import median
 
 from benchmark import vocabulary as words
 from runner.engine import figures, physics, protocol
+from runner.engine.clocks import unsteady
 from runner.engine.figures import Interval, Pair
 from runner.engine.model import JudgeFailure
 from runner.engine.protocol import FAILED, NEXT, SEED, Channel
@@ -34,11 +34,9 @@ ROW_RATIO = (
 )
 ROW_HOST_MS = (0.1, 0.05)  # and longer by the host's work: a call, and each launch in it
 BLOCK_SECONDS = 120.0
+PROFILE_RATIO, PROFILE_MS = 0.8, 0.005  # the profiler itself makes calls a little longer
+MOST_LEFT_OUT = 8  # times four blocks
 STATABLE = 0.1  # half-width of an interval that still says something about the kernel
-CLOCKS = (
-    "clocks.sm,clocks.mem,power.draw,power.limit,temperature.gpu,"
-    "clocks_throttle_reasons.active,driver_version"
-)
 
 
 @dataclass
@@ -64,6 +62,7 @@ class CaseTimes:
 
     pairs: list[Pair] = field(default_factory=list)
     verified: int = 0
+    left_out: int = 0  # times four blocks, for the board's sake
 
 
 def measure(trial: Trial) -> None:
@@ -72,43 +71,63 @@ def measure(trial: Trial) -> None:
     if not cases:
         return
     board = trial.board()
-    trial.report.environment["clocks"] = {"before": clocks(trial)}
+    trial.report.environment["clocks"] = {"before": _clocks(trial)}
     timed = []
     for index, case in enumerate(cases):
         trial.progress("time", index, len(cases))
-        found = time_case(trial, case, STILL_WARM if index else FROM_IDLE)
+        found = time_case(trial, case, board)
         write_case(trial, case, found, board)
         timed.append(found)
-    trial.report.environment["clocks"]["after"] = clocks(trial)
+    trial.report.environment["clocks"]["after"] = _clocks(trial)
     trial.report.environment["board"] = {
         "copy_bytes_per_second": board.bandwidth,
         "l2_bytes": board.l2,
+        "event_ms": board.event_ms,
     }
     conclude(trial, cases, timed)
 
 
-def time_case(trial: Trial, case: dict, heat: float) -> CaseTimes:
-    """Pairs in ABBA order until the interval is narrow enough or the blocks are used up; `heat`
-    seconds of work come before, so that the clocks are up.
+def time_case(trial: Trial, case: dict, board: physics.Board) -> CaseTimes:
+    """Pairs in ABBA order until the interval is narrow enough or the blocks are used up; some work
+    comes before, so that the clocks are up. Pairs during which the board went slower than it should
+    are left out; JudgeFailure when that happens all the time.
     """
+    heat = STILL_WARM if trial.clocks.is_hot else FROM_IDLE
     trial.referee.ask({"op": "heat", "seconds": heat})
     spin, samples = plan(trial, case)
     found = CaseTimes()
     while len(found.pairs) * 2 < trial.options.max_blocks:
-        first = (
-            reference_block(trial, case, samples, spin),
-            verified_block(trial, case, found, samples, spin),
-        )
-        second = (
-            verified_block(trial, case, found, samples, spin),
-            reference_block(trial, case, samples, spin),
-        )
-        found.pairs.append(Pair(first[0].times, first[1].times))
-        found.pairs.append(Pair(second[1].times, second[0].times))
+        before = trial.clocks.read()
+        pairs = two_pairs(trial, case, found, samples, spin)
+        reason = unsteady((before, trial.clocks.read()))
+        if reason:
+            found.left_out += 1
+            _require_steady(trial, found, reason)
+            continue
+        found.pairs += [Pair(board.net(one), board.net(other)) for one, other in pairs]
         if len(found.pairs) * 2 >= trial.options.min_blocks and figures.narrow_enough(found.pairs):
             break
+    trial.clocks.note_work()
     outer_bound(trial, case, found)
     return found
+
+
+def two_pairs(
+    trial: Trial, case: dict, found: CaseTimes, samples: int, spin: float
+) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """Four blocks, ABBA: the (reference, candidate) times in ms of two neighbours each."""
+    first = reference_block(trial, case, samples, spin)
+    second = verified_block(trial, case, found, samples, spin)
+    third = verified_block(trial, case, found, samples, spin)
+    fourth = reference_block(trial, case, samples, spin)
+    return [(first.times, second.times), (fourth.times, third.times)]
+
+
+def _require_steady(trial: Trial, found: CaseTimes, reason: str) -> None:
+    if found.left_out == 1:
+        trial.report.add("unsteady-board", f"blocks were left out: {reason}", "time")
+    if found.left_out > MOST_LEFT_OUT:
+        raise JudgeFailure(f"the board does not run steadily: {reason}")
 
 
 def plan(trial: Trial, case: dict) -> tuple[float, int]:
@@ -250,6 +269,7 @@ def outer_bound(trial: Trial, case: dict, found: CaseTimes) -> None:
     events lie.
     """
     claimed = median(median(pair.candidate) for pair in found.pairs)
+    agree_with_profiler(trial, case, claimed)
     calls = max(5, min(MOST_CALLS, int(ROW_MS / claimed)))
     wall = wall_ms(trial, case, calls) / calls
     allowed = ROW_RATIO * claimed + ROW_HOST_MS[0] + ROW_HOST_MS[1] * _launches(trial, case)
@@ -259,6 +279,21 @@ def outer_bound(trial: Trial, case: dict, found: CaseTimes) -> None:
             "suspect-clock",
             f"case {case['case']}: {calls} calls in a row took {wall:.4g} ms each by our clock, "
             f"its own events say {claimed:.4g} ms",
+            "time",
+        )
+
+
+def agree_with_profiler(trial: Trial, case: dict, claimed: float) -> None:
+    """The events can't read much less than the ms for which the profiler saw the device busy: then
+    work ran where they don't look.
+    """
+    busy = trial.busy.get(case["case"], 0.0)
+    if claimed < PROFILE_RATIO * busy - PROFILE_MS:
+        trial.report.suspect = True
+        trial.report.add(
+            "suspect-profile",
+            f"case {case['case']}: the device was busy for {busy:.4g} ms a call by the profiler, "
+            f"the events say {claimed:.4g} ms",
             "time",
         )
 
@@ -351,19 +386,6 @@ def conclude(trial: Trial, cases: list[dict], timed: list[CaseTimes]) -> None:
     report.speedup, report.speedup_low, report.speedup_high = _rounded(total)
 
 
-def clocks(trial: Trial) -> dict[str, str]:
-    """Clocks, power, temperature and throttling as nvidia-smi says now; empty where it doesn't
-    answer.
-    """
-    command = [
-        "nvidia-smi",
-        f"--id={trial.device.index}",
-        f"--query-gpu={CLOCKS}",
-        "--format=csv,noheader",
-    ]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    values = [value.strip() for value in done.stdout.strip().split(",")]
-    return dict(zip(CLOCKS.split(","), values, strict=False))
+def _clocks(trial: Trial) -> dict:
+    reading = trial.clocks.read()
+    return reading.to_json() if reading else {}

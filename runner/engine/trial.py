@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmark import vocabulary as words
 from runner.engine import protocol
+from runner.engine.clocks import Clocks
 from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
 from runner.engine.operators import is_delegated
 from runner.engine.physics import Board
@@ -108,10 +109,12 @@ class Trial:
     progress: Progress
     board: Callable[[], Board]
     turn: Callable[[], contextlib.AbstractContextManager[None]]  # of using the board
+    clocks: Clocks
     source: Source | None = None
     session: Session | None = None
     observed: list[Observed] = field(default_factory=list)
     joined: set[str] = field(default_factory=set)  # cases whose call uses streams of its own
+    busy: dict[str, float] = field(default_factory=dict)  # case -> ms a call, by the profiler
     heavy: set[str] = field(default_factory=set)  # library operators that were told at once
     evasion: str = ""  # how work was hidden from the judge, if it was
     flagged: bool = False

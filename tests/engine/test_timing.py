@@ -10,6 +10,7 @@ import pytest
 
 from benchmark.vocabulary import UNSTABLE
 from runner.engine import INTERPRETER, Candidate, Options, protocol, timing
+from runner.engine.clocks import Clocks
 from runner.engine.figures import Pair
 from runner.engine.protocol import FAILED, NEXT, SEED, Channel, Malformed
 from runner.engine.report import CaseResult, Report
@@ -159,6 +160,7 @@ def trial_of(cases: list[dict], milliseconds: float) -> Trial:
         progress=lambda *_: None,
         board=lambda: None,  # type: ignore[arg-type, return-value]
         turn=contextlib.nullcontext,
+        clocks=Clocks(INTERPRETER),
     )
 
 
@@ -200,3 +202,16 @@ class TestConclude:
         trial = trial_of([case("one")], 0.005)
         timing.conclude(trial, list(trial.contract.cases), [times(LOOSE, 0.005)])
         assert trial.report.findings == []
+
+
+class TestProfiler:
+    @pytest.mark.parametrize(
+        ("busy", "claimed", "suspect"),
+        [(1.0, 1.0, False), (1.0, 0.82, False), (1.0, 0.5, True), (0.005, 0.001, False)],
+    )
+    def test_events_that_miss_work_are_suspect(self, busy, claimed, suspect):
+        trial = trial_of([case("one")], claimed)
+        trial.busy["one"] = busy
+        timing.agree_with_profiler(trial, case("one"), claimed)
+        assert trial.report.suspect is suspect
+        assert [f.code for f in trial.report.findings] == ["suspect-profile"] * suspect
