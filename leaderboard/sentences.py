@@ -99,8 +99,11 @@ def _faster(speed: Speed, lead: Lead) -> str:
         return f"they are equally fast to within {WIDTH}: {fast} ({sign})."
     if not speed.is_clear and not speed.sign.is_told:
         return f"they can't be told apart in speed: {fast} ({sign})."
-    if not (speed.is_clear and speed.sign.is_told and speed.agrees):
+    if not speed.agrees:
         return f"who is faster can't be told, as mean and tasks disagree: {fast}, but {sign}."
+    if not (speed.is_clear and speed.sign.is_told):
+        why = "only one of mean and tasks says so"
+        return f"who is faster can't be told, as {why}: {fast} ({sign})."
     if lead.ratio.value <= BAND:
         return f"{fast}: steadily, but by less than the {WIDTH} from which one is faster ({sign})."
     return f"{fast} ({sign})."
