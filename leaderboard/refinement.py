@@ -166,12 +166,10 @@ def standings(rounds: Rounds) -> dict[int, dict[int, Result]]:
 def summaries(rounds: Rounds, tasks: Sequence[int]) -> tuple[RoundSummary, ...]:
     """One of each round. `tasks`: all that the device could have judged, the denominator."""
     after = standings(rounds)
-    placed = {
-        number: ranking.rank([ranking.Entry("", _solved(standing))], tasks)[0]
-        for number, standing in after.items()
-    }
+    entries = [ranking.Entry(str(number), _solved(after[number])) for number in after]
+    speedups = {placed.key: placed.speedup for placed in ranking.rank(entries, tasks)}
     return tuple(
-        _summary(number, rounds[number].values(), after[number].values(), placed[number].speedup)
+        _summary(number, rounds[number].values(), after[number].values(), speedups[str(number)])
         for number in after
     )
 

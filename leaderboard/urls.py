@@ -1,6 +1,6 @@
 from django.urls import path, register_converter
 
-from leaderboard.views import compare, findings, pages
+from leaderboard.views import compare, findings, pages, portability, rounds
 
 
 class ChartFormat:
@@ -34,6 +34,17 @@ urlpatterns = [
         name="published-csv",
     ),
     path("findings/<slug:name>.<chart_format:format>", findings.chart, name="findings-chart"),
+    path("portability/", portability.portability_page, name="portability"),
+    path(
+        "portability/<slug:name>.<chart_format:format>",
+        portability.chart,
+        name="portability-chart",
+    ),
+    path("rounds/", rounds.index, name="rounds"),
+    path("rounds/<slug:slug>/", rounds.method, name="method-rounds"),
+    path(
+        "rounds/<slug:slug>/<slug:name>.<chart_format:format>", rounds.chart, name="rounds-chart"
+    ),
     path("runs/<uuid:uuid>/", pages.run, name="run"),
     path("runs/<uuid:uuid>/source.py", pages.source, name="source"),
     path("charts/<slug:name>.<chart_format:format>", pages.chart, name="chart"),

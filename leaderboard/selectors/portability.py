@@ -1,0 +1,192 @@
+"""What became of methods and their candidates on each device, from the boards of all of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+from uuid import UUID
+
+from django.db.models import Count
+
+from benchmark import vocabulary
+from benchmark.models import Submission
+from leaderboard import devices_compared as compared
+from leaderboard import kept
+from leaderboard.derived import Derived
+from leaderboard.devices_compared import Candidate, Disagreement, Judged, Pair, Ratio, Relative
+from leaderboard.figures import Interval
+from leaderboard.filters import Choice
+from leaderboard.rows import Board, Cell, GpuRow, MethodRow, Standing, TaskRow
+from leaderboard.selectors.board import BoardData, in_round, listed_counting
+
+KEPT_SELECTIONS = 8
+What = TypeVar("What")
+
+
+@dataclass(frozen=True, slots=True)
+class OnDevice:
+    """A method on a device, as on its board. `reason`: why nothing counts, empty where it does."""
+
+    cell: Cell
+    speedup: Interval | None = None
+    timed: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AcrossDevices:
+    """A method's row; `cells` follow the page's devices."""
+
+    method: MethodRow
+    cells: tuple[OnDevice, ...]
+    relative: Relative | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line(Generic[What]):
+    """Something found for a method on a task."""
+
+    method: MethodRow
+    task: TaskRow
+    found: What
+
+
+@dataclass(frozen=True, slots=True)
+class Portability:
+    """`devices` with their tasks' count; `idle` are in service but have judged nothing yet.
+
+    `mixed`: tasks of methods for which the devices judged different candidates.
+    """
+
+    devices: tuple[tuple[GpuRow, int], ...]
+    idle: tuple[GpuRow, ...]
+    rows: tuple[AcrossDevices, ...]
+    shared: int
+    mixed: int
+    disagreements: tuple[Line[Disagreement], ...]
+    pairs: tuple[Pair, ...]
+    ratios: tuple[Line[Ratio], ...]
+    summary: compared.RatioSummary | None = field(default=None)
+
+    @property
+    def timing(self) -> tuple[GpuRow, ...]:
+        return tuple(gpu for gpu, _ in self.devices if gpu.can_time)
+
+    @property
+    def among_gpus(self) -> tuple[Line[Disagreement], ...]:
+        return tuple(line for line in self.disagreements if line.found.among_gpus)
+
+    @property
+    def with_interpreter(self) -> tuple[Line[Disagreement], ...]:
+        return tuple(line for line in self.disagreements if not line.found.among_gpus)
+
+
+_KEPT: Derived[Portability] = Derived(KEPT_SELECTIONS)
+
+
+def portability(generation: int, gpus: Sequence[GpuRow]) -> Portability:
+    """Of the devices among `gpus` that have judged something, in their order."""
+    used = tuple(gpu for gpu in gpus if gpu.runs)
+    boards = [kept.board(generation, Choice(gpu=gpu)) for gpu in used]
+    idle = tuple(gpu for gpu in gpus if not gpu.runs)
+    return _KEPT.get(
+        (used, idle),
+        [data for data, _ in boards],
+        lambda: _portability(used, boards, idle),
+    )
+
+
+def _portability(
+    gpus: tuple[GpuRow, ...], boards: Sequence[tuple[BoardData, Board]], idle: tuple[GpuRow, ...]
+) -> Portability:
+    methods = {method.id: method for data, _ in boards for method in data.methods}
+    tasks = {task.id: task for data, _ in boards for task in data.tasks}
+    found = compared.candidates(_judged(gpus, boards))
+    several = [candidate for candidate in found if len(candidate.on) > 1]
+    timing = [gpu for gpu in gpus if gpu.can_time]
+    ratios = compared.ratios(several, timing)
+
+    def line(row: What, method: int, task: int) -> Line[What]:
+        return Line(methods[method], tasks[task], row)
+
+    split = compared.disagreements(several, gpus)
+    return Portability(
+        devices=tuple((gpu, board.tasks) for gpu, (_, board) in zip(gpus, boards, strict=True)),
+        idle=idle,
+        rows=_rows(boards, timing, found),
+        shared=len(several),
+        mixed=compared.mixed(found),
+        disagreements=tuple(
+            sorted((line(row, row.method, row.task) for row in split), key=_by_name)
+        ),
+        pairs=compared.pairs(several, gpus, _places(gpus, boards)),
+        ratios=tuple(line(row, row.method, row.task) for row in ratios),
+        summary=compared.ratio_summary([row.ratio for row in ratios]),
+    )
+
+
+def _judged(gpus: Sequence[GpuRow], boards: Sequence[tuple[BoardData, Board]]) -> Iterable[Judged]:
+    """Every result that a board is made of; its candidate is told by submission and round."""
+    submissions = _submissions(gpus)
+    for gpu, (data, _) in zip(gpus, boards, strict=True):
+        for result in data.results.values():
+            yield Judged(gpu.id, (submissions.get(result.run, 0), result.round), result)
+
+
+def _submissions(gpus: Sequence[GpuRow]) -> Mapping[UUID, int]:
+    """Run -> submission, for methods that have several: elsewhere the round tells enough."""
+    if len(gpus) < 2:
+        return {}
+    listed = Submission.objects.listed().order_by().values("method_id")
+    several = listed.annotate(count=Count("pk")).filter(count__gt=1).values("method_id")
+    counting = in_round(listed_counting(), None).filter(
+        origin=vocabulary.MEASURED, gpu__in=[gpu.id for gpu in gpus], method__in=several
+    )
+    return dict(counting.values_list("uuid", "submission_id"))
+
+
+def _places(
+    gpus: Sequence[GpuRow], boards: Sequence[tuple[BoardData, Board]]
+) -> dict[int, dict[int, int]]:
+    """Of devices that time: elsewhere a board ranks by something else."""
+    return {
+        gpu.id: {standing.method.id: standing.rank for standing in board.standings}
+        for gpu, (_, board) in zip(gpus, boards, strict=True)
+        if gpu.can_time
+    }
+
+
+def _rows(
+    boards: Sequence[tuple[BoardData, Board]],
+    timing: Sequence[GpuRow],
+    found: Iterable[Candidate],
+) -> tuple[AcrossDevices, ...]:
+    """Methods with a result that counts on any device, in the order of the first board."""
+    own: dict[int, list[Candidate]] = {}
+    for candidate in found:
+        own.setdefault(candidate.method, []).append(candidate)
+    order = {s.method.id: s.method for _, board in boards for s in board.standings}
+    return tuple(
+        AcrossDevices(
+            method,
+            tuple(_on_device(board, method) for _, board in boards),
+            compared.relative(own.get(id, []), timing),
+        )
+        for id, method in order.items()
+    )
+
+
+def _on_device(board: Board, method: MethodRow) -> OnDevice:
+    standing = next((s for s in board.standings if s.method.id == method.id), None)
+    if standing is None:
+        reason = next((u.reason for u in board.unranked if u.method.id == method.id), "")
+        return OnDevice(Cell("not-attempted", tasks=board.tasks), reason=reason or "not judged")
+    return OnDevice(_cell(standing), standing.speedup, standing.timed)
+
+
+def _cell(standing: Standing) -> Cell:
+    funnel = standing.funnel
+    return Cell("counted", funnel.correct, funnel.tasks, funnel.judged)
+
+
+def _by_name(line: Line[Disagreement]) -> tuple[str, str]:
+    return line.method.name.casefold(), line.task.slug
