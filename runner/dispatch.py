@@ -18,7 +18,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from benchmark import vocabulary
-from benchmark.models import Candidate, Gpu, Run
+from benchmark.models import Board, Candidate, Gpu, Run
 from kbx_site.celery import app
 from runner.models import Device, Job
 
@@ -61,6 +61,8 @@ def enqueue(candidates: Iterable[Candidate], gpus: Iterable[Gpu]) -> int:
         if can_be_judged_on(gpu, candidate)
     ]
     Job.objects.bulk_create(jobs, batch_size=BATCH, ignore_conflicts=True)
+    if jobs:
+        Board.bump()  # pages say how many candidates wait
     for gpu in boards:
         transaction.on_commit(partial(fill, gpu))
     return len(jobs)
@@ -188,6 +190,7 @@ def retry(job: Job, reason: str) -> None:
     job.sent_at = job.lease_expires_at = None
     if job.attempt >= settings.KBX_MAX_ATTEMPTS:
         job.state, job.ended_at = vocabulary.LOST, timezone.now()
+        Board.bump()  # one fewer waits
         logger.error("job=%s lost: %s", job.uuid, job.reason)
     else:
         # Longer each time: a host that is broken or of another version must not burn, within
@@ -202,11 +205,11 @@ def retry(job: Job, reason: str) -> None:
 def cancel(jobs: Iterable[Job]) -> int:
     """Take open jobs back. A board that is at one goes on; its report will be ignored."""
     keys = [job.pk for job in jobs]
-    return (
-        Job.objects.open()
-        .filter(pk__in=keys)
-        .update(state=vocabulary.CANCELLED, ended_at=timezone.now())
-    )
+    open_ones = Job.objects.open().filter(pk__in=keys)
+    cancelled = open_ones.update(state=vocabulary.CANCELLED, ended_at=timezone.now())
+    if cancelled:
+        Board.bump()  # fewer wait
+    return cancelled
 
 
 def sweep() -> int:

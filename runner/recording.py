@@ -114,6 +114,7 @@ def record_declined(job: Any, attempt: Any, reason: Any) -> None:
         return
     row.reason = REASON.read(reason, "reason")
     _close(row, vocabulary.DECLINED)
+    Board.bump()  # one fewer waits
     logger.info("job=%s declined: %s", row.uuid, row.reason)
 
 

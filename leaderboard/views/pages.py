@@ -9,11 +9,11 @@ from django.views.decorators.http import require_safe
 
 from benchmark import vocabulary
 from benchmark.architectures import ARCHITECTURES
-from benchmark.models import Board
 from benchmark.web import page, viewer
 from leaderboard import kept, summaries
 from leaderboard.charts.base import Table, csv_text
 from leaderboard.charts.registry import CHARTS
+from leaderboard.conditional import conditional, generation, personal
 from leaderboard.filters import read_choice, unknown
 from leaderboard.ranking import DRAWS
 from leaderboard.rows import Board as Ranking
@@ -36,6 +36,7 @@ class ChartBox:
 
 
 @require_safe
+@conditional
 def home(request: HttpRequest) -> HttpResponse:
     context = _board_context(request)
     if context["board"]:
@@ -49,6 +50,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def board(request: HttpRequest) -> HttpResponse:
     context = _board_context(request)
     context |= _filter_options() | {"draws": DRAWS, "nav": "board"}
@@ -60,6 +62,7 @@ def board(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def categories(request: HttpRequest) -> HttpResponse:
     context = _board_context(request) | {"nav": "categories"}
     if context["board"]:
@@ -69,6 +72,7 @@ def categories(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def category(request: HttpRequest, slug: str) -> HttpResponse:
     if slug not in vocabulary.CATEGORY_BY_SLUG:
         raise unknown("category", slug, vocabulary.CATEGORY_BY_SLUG)
@@ -81,6 +85,7 @@ def category(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def task_list(request: HttpRequest) -> HttpResponse:
     context = _board_context(request) | _filter_options() | {"nav": "tasks"}
     if context["board"]:
@@ -89,11 +94,12 @@ def task_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def task(request: HttpRequest, slug: str) -> HttpResponse:
     contract = tasks.contract(slug)
     if contract is None:
         raise unknown("task", slug, tasks.task_slugs())
-    gpus = kept.gpus(Board.current())
+    gpus = kept.gpus(generation(request))
     context = {
         "nav": "tasks",
         "task": contract,
@@ -105,11 +111,12 @@ def task(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def method(request: HttpRequest, slug: str) -> HttpResponse:
     card = methods.card(slug, viewer(request))
     if card is None:
         raise unknown("method", slug, methods.method_slugs())
-    on_gpus, rounds = methods.on_gpus(card.method, kept.gpus(Board.current()))
+    on_gpus, rounds = methods.on_gpus(card.method, kept.gpus(generation(request)))
     context = {
         "nav": "board",
         "card": card,
@@ -123,6 +130,7 @@ def method(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
+@personal
 def run(request: HttpRequest, uuid: UUID) -> HttpResponse:
     found = runs.run_page(uuid, viewer(request))
     if found is None:
@@ -140,6 +148,7 @@ def run(request: HttpRequest, uuid: UUID) -> HttpResponse:
 
 
 @require_safe
+@personal
 def source(request: HttpRequest, uuid: UUID) -> HttpResponse:
     """The candidate's text as text: never sniffed as anything else, never shown inline."""
     found = runs.run_source(uuid, viewer(request))
@@ -153,6 +162,7 @@ def source(request: HttpRequest, uuid: UUID) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def metrics(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "metrics",
@@ -166,15 +176,15 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def chart(request: HttpRequest, name: str, format: str) -> HttpResponse:
     """A chart's figure as JSON, or its table twin as CSV, for the choice in the URL."""
     if name not in CHARTS:
         raise unknown("chart", name, CHARTS)
-    generation = Board.current()
-    choice = read_choice(request.GET, kept.gpus(generation))
+    choice = read_choice(request.GET, kept.gpus(generation(request)))
     if choice is None:
         raise Http404("There is nothing to draw yet: no GPU has judged anything.")
-    data, ranked = kept.board(generation, choice)
+    data, ranked = kept.board(generation(request), choice)
     if format == "csv":
         return _csv(CHARTS[name].table(data, ranked), name)
     return JsonResponse(CHARTS[name].figure(data, ranked))
@@ -182,8 +192,7 @@ def chart(request: HttpRequest, name: str, format: str) -> HttpResponse:
 
 def _board_context(request: HttpRequest, category: str = "") -> dict[str, Any]:
     """The choice with its board; all None while nothing has been judged and no GPU serves."""
-    generation = Board.current()
-    gpus = kept.gpus(generation)
+    gpus = kept.gpus(generation(request))
     choice = read_choice(request.GET, gpus)
     context: dict[str, Any] = {
         "gpus": gpus,
@@ -197,7 +206,7 @@ def _board_context(request: HttpRequest, category: str = "") -> dict[str, Any]:
         return context
     if category:
         choice = choice.within(category)
-    data, ranked = kept.board(generation, choice)
+    data, ranked = kept.board(generation(request), choice)
     return context | {
         "choice": choice,
         "data": data,

@@ -1,0 +1,166 @@
+"""Conditional answers: 304 while nothing changed, never after it did; nobody's page is shared."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from benchmark import vocabulary
+from benchmark.models import Audit, Board
+from leaderboard import conditional
+from leaderboard.charts.registry import CHARTS
+from runner import dispatch
+from runner.models import Job
+
+PUBLIC = [
+    "/",
+    "/leaderboard/",
+    "/leaderboard/?category=activation",
+    "/leaderboard/?format=csv",
+    "/categories/",
+    "/categories/activation/",
+    "/tasks/",
+    "/tasks/relu/",
+    "/methods/alpha/",
+    "/about/metrics/",
+    *(f"/charts/{name}.{kind}" for name in CHARTS for kind in ("json", "csv")),
+]
+BOARDS = ["/", "/leaderboard/", "/categories/", "/categories/activation/", "/tasks/"]
+
+
+@pytest.fixture
+def settled(site):
+    """The site some time after its last change, with code older than that."""
+    Board.bump()
+    Board.objects.update(changed_at=timezone.now() - timedelta(seconds=5))
+    return site
+
+
+@pytest.fixture(autouse=True)
+def _old_code(monkeypatch):
+    monkeypatch.setattr(conditional, "release", lambda: 0.0)
+
+
+def ask(client, url, before):
+    return client.get(url, headers={"If-None-Match": before["ETag"]})
+
+
+@pytest.mark.parametrize("url", PUBLIC)
+def test_what_is_known_already_is_not_sent_again(client, settled, url):
+    first = client.get(url)
+    assert first.status_code == 200
+    again = ask(client, url, first)
+    assert (again.status_code, again.content) == (304, b"")
+    assert again["ETag"] == first["ETag"]
+    since = client.get(url, headers={"If-Modified-Since": first["Last-Modified"]})
+    assert since.status_code == 304
+
+
+@pytest.mark.parametrize("url", PUBLIC)
+def test_a_304_costs_one_query(client, settled, url):
+    first = client.get(url)
+    with CaptureQueriesContext(connection) as queries:
+        ask(client, url, first)
+    assert len(queries) == 1
+
+
+@pytest.mark.parametrize("url", PUBLIC)
+def test_caches_ask_again_and_keep_cookies_and_fragments_apart(client, settled, url):
+    first = client.get(url)
+    for response in (first, ask(client, url, first)):
+        assert {"public", "no-cache"} <= set(response["Cache-Control"].split(", "))
+        assert {"Cookie", "HX-Request"} <= set(response["Vary"].split(", "))
+
+
+def change_audit(site):
+    Audit.objects.create(run=site.fast, verdict=vocabulary.CHEAT, reason="returns a constant")
+
+
+def change_jobs(site):
+    assert dispatch.enqueue([site.fast.candidate], [site.h200])
+
+
+def change_lost(site):
+    job = Job.objects.create(candidate=site.fast.candidate, gpu=site.h200, attempt=99)
+    dispatch.retry(job, "our fault")
+
+
+def change_cancelled(site):
+    Job.objects.create(candidate=site.fast.candidate, gpu=site.h200)
+    assert dispatch.cancel(Job.objects.all()) == 1
+
+
+@pytest.mark.parametrize("change", [change_audit, change_jobs, change_lost, change_cancelled])
+def test_after_a_change_the_page_is_made_anew(client, settled, change):
+    before = {url: client.get(url) for url in BOARDS}
+    change(settled)
+    for url, first in before.items():
+        assert ask(client, url, first).status_code == 200, url
+        since = client.get(url, headers={"If-Modified-Since": first["Last-Modified"]})
+        assert since.status_code == 200, url
+
+
+def test_no_date_is_given_while_it_would_not_be_exact(client, settled):
+    """A burst of changes, each a second or more after the one before, ends in the future."""
+    Board.objects.update(changed_at=timezone.now() + timedelta(seconds=60))
+    Board.bump()
+    assert Board.seen().changed_at > timezone.now() + timedelta(seconds=60)
+    assert "Last-Modified" not in client.get("/")
+
+
+def test_no_date_is_given_when_the_code_is_newer(client, settled, monkeypatch):
+    monkeypatch.setattr(conditional, "release", lambda: timezone.now().timestamp())
+    assert "Last-Modified" not in client.get("/")
+
+
+def test_another_release_has_another_etag(client, settled, monkeypatch):
+    first = client.get("/")
+    monkeypatch.setattr(conditional, "release", lambda: 1.0)
+    assert ask(client, "/", first).status_code == 200
+
+
+def test_a_fragment_is_not_the_page(client, settled):
+    page = client.get("/leaderboard/")
+    part = client.get("/leaderboard/", headers={"HX-Request": "true"})
+    assert page["ETag"] != part["ETag"]
+    asked = client.get(
+        "/leaderboard/", headers={"HX-Request": "true", "If-None-Match": page["ETag"]}
+    )
+    assert asked.status_code == 200
+
+
+@pytest.mark.parametrize("url", [*PUBLIC, "run"])
+def test_who_is_logged_in_gets_a_page_that_no_cache_shares(client, settled, url):
+    url = f"/runs/{settled.fast.uuid}/" if url == "run" else url
+    anonymous = client.get(url)
+    client.force_login(User.objects.create_user("owner"))
+    response = client.get(url, headers={"If-None-Match": anonymous.get("ETag", '"x"')})
+    assert response.status_code == 200
+    assert {"private", "no-cache"} <= set(response["Cache-Control"].split(", "))
+    assert "Cookie" in response["Vary"]
+    assert "ETag" not in response
+
+
+def test_a_run_that_was_made_private_is_not_answered_from_what_was_known(client, settled):
+    """A run's page may be reached by its link alone, so nobody but the visitor keeps it."""
+    url = f"/runs/{settled.fast.uuid}/"
+    first = client.get(url)
+    assert "private" in first["Cache-Control"]
+    assert "ETag" not in first
+    settled.alpha.visibility = vocabulary.PRIVATE
+    settled.alpha.save()
+    assert client.get(url).status_code == 404
+
+
+def test_an_unknown_value_is_a_404_that_nobody_keeps(client, settled):
+    response = client.get("/leaderboard/?gpu=h20")
+    assert response.status_code == 404
+    assert "ETag" not in response
+    assert "public" not in response.get("Cache-Control", "")
+
+
+def test_a_site_without_results_has_no_version_yet(client, db):
+    assert "ETag" not in client.get("/")
