@@ -1,6 +1,6 @@
 from django.urls import path, register_converter
 
-from leaderboard.views import compare, findings, pages, portability, rounds
+from leaderboard.views import compare, findings, history, pages, portability, rounds
 
 
 class ChartFormat:
@@ -24,6 +24,7 @@ urlpatterns = [
     path("tasks/", pages.task_list, name="tasks"),
     path("tasks/<slug:slug>/", pages.task, name="task"),
     path("methods/<slug:slug>/", pages.method, name="method"),
+    path("methods/<slug:slug>/history.<chart_format:format>", history.chart, name="history"),
     path("compare/", compare.compare, name="compare"),
     path("compare/<slug:name>.<chart_format:format>", compare.chart, name="compare-chart"),
     path("findings/", findings.findings, name="findings"),
@@ -42,9 +43,7 @@ urlpatterns = [
     ),
     path("rounds/", rounds.index, name="rounds"),
     path("rounds/<slug:slug>/", rounds.method, name="method-rounds"),
-    path(
-        "rounds/<slug:slug>/<slug:name>.<chart_format:format>", rounds.chart, name="rounds-chart"
-    ),
+    path("rounds/<slug:slug>/<slug:name>.<chart_format:format>", rounds.chart, name="rounds-chart"),
     path("runs/<uuid:uuid>/", pages.run, name="run"),
     path("runs/<uuid:uuid>/source.py", pages.source, name="source"),
     path("charts/<slug:name>.<chart_format:format>", pages.chart, name="chart"),

@@ -7,16 +7,15 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from benchmark import vocabulary
-from benchmark.models import Board
 from benchmark.web import page
 from leaderboard import comparison, kept, sentences
 from leaderboard.charts import compare as compared
 from leaderboard.charts import ecdf
 from leaderboard.charts.base import Figure, Table, csv_text
 from leaderboard.comparison import Comparison, Curve
+from leaderboard.conditional import conditional, generation
 from leaderboard.filters import Choice, read_choice, unknown
-from leaderboard.rows import Board as Ranking
-from leaderboard.rows import GpuRow, MethodRow
+from leaderboard.rows import Board, GpuRow, MethodRow
 from leaderboard.selectors import compare as selectors
 from leaderboard.selectors.board import BoardData
 from leaderboard.selectors.compare import Asked
@@ -34,7 +33,7 @@ class Request:
 
     choice: Choice
     data: BoardData
-    board: Ranking
+    board: Board
     asked: Asked
 
     @property
@@ -59,11 +58,11 @@ def methods_query(methods: tuple[MethodRow, ...], choice: Choice) -> str:
 
 
 @require_safe
+@conditional
 def compare(request: HttpRequest) -> HttpResponse:
     """A comparison; a page to choose from where the URL does not name two methods."""
-    generation = Board.current()
-    gpus = kept.gpus(generation)
-    read = _read(request, generation, gpus)
+    gpus = kept.gpus(generation(request))
+    read = _read(request, gpus)
     if read is None:
         return page(request, "leaderboard/compare_choose.html", {"nav": "compare"})
     if not read.asked.is_pair:
@@ -74,13 +73,13 @@ def compare(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def chart(request: HttpRequest, name: str, format: str) -> HttpResponse:
     """A figure of the comparison as JSON, or a table of it as CSV."""
     known = TABLES if format == "csv" else FIGURES
     if name not in known:
         raise unknown("table" if format == "csv" else "chart", name, known)
-    generation = Board.current()
-    read = _read(request, generation, kept.gpus(generation))
+    read = _read(request, kept.gpus(generation(request)))
     if read is None or not read.asked.is_pair:
         problem = read.asked.problem if read else ""
         raise Http404(problem or "Name two methods: ?m=one&m=another.")
@@ -91,12 +90,12 @@ def chart(request: HttpRequest, name: str, format: str) -> HttpResponse:
     return response
 
 
-def _read(request: HttpRequest, generation: int, gpus: tuple[GpuRow, ...]) -> Request | None:
+def _read(request: HttpRequest, gpus: tuple[GpuRow, ...]) -> Request | None:
     """None while no GPU has judged anything. Raises Http404 for what isn't known."""
     choice = read_choice(request.GET, gpus)
     if choice is None:
         return None
-    data, board = kept.board(generation, choice)
+    data, board = kept.board(generation(request), choice)
     return Request(
         choice, data, board, selectors.read_methods(request.GET.getlist("m"), data.methods)
     )

@@ -20,6 +20,7 @@ from leaderboard.rows import Board as Ranking
 from leaderboard.rows import Standing
 from leaderboard.selectors import board as boards
 from leaderboard.selectors import methods, runs, static, tasks
+from leaderboard.views import history
 
 HOME_ROWS = 10
 HOME_RUNS = 8
@@ -116,12 +117,14 @@ def method(request: HttpRequest, slug: str) -> HttpResponse:
     card = methods.card(slug, viewer(request))
     if card is None:
         raise unknown("method", slug, methods.method_slugs())
-    on_gpus, rounds = methods.on_gpus(card.method, kept.gpus(generation(request)))
+    gpus = kept.gpus(generation(request))
+    on_gpus, rounds = methods.on_gpus(card.method, gpus)
     context = {
         "nav": "board",
         "card": card,
         "on_gpus": on_gpus,
         "rounds": rounds,
+        "histories": history.boxes(card, gpus),
         "categories": vocabulary.CATEGORIES,
         "verdicts": _failed_verdicts(on_gpus),
         "meanings": vocabulary.VERDICTS,

@@ -12,6 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmark import vocabulary
+from benchmark.models import Board
 from leaderboard import comparison, sentences
 from leaderboard.charts import compare as charts
 from leaderboard.charts import ecdf
@@ -426,7 +427,17 @@ def test_a_comparison_only_reads(client, three):
     assert client.post(PAIR).status_code == 405
     response = client.get(PAIR)
     assert not response.cookies
-    assert "Cookie" not in response.headers.get("Vary", "")
+
+
+def test_who_has_it_already_gets_no_comparison_again(client, three, make):
+    Board.bump()
+    first = client.get(PAIR)
+    again = client.get(PAIR, headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    make.run(three.alpha, three.add, three.h200, speedup=5.0)
+    Board.bump()
+    changed = client.get(PAIR, headers={"If-None-Match": first["ETag"]})
+    assert (changed.status_code, b"1 judged for Alpha only" in changed.content) == (200, True)
 
 
 def test_the_leaderboard_and_a_method_lead_here(client, three):
