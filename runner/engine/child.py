@@ -28,7 +28,13 @@ from runner.engine import protocol
 from runner.engine.answers import same_bits
 from runner.engine.export import Exporter, TooMuch, storage_pointers, tensors_of
 from runner.engine.listening import listen, watch_blinding
-from runner.engine.observer import Observer, watch_compile, watch_launches, watch_threads
+from runner.engine.observer import (
+    Observer,
+    watch_compile,
+    watch_graphs,
+    watch_launches,
+    watch_threads,
+)
 from runner.engine.shim import LooksLikeCuda, pretend_cuda, watch_capsules
 from runner.engine.witness import watch_printing
 
@@ -81,6 +87,7 @@ class Process:
         watch_printing()
         sys.modules["__main__"] = types.ModuleType("__main__")  # it was the nursery's
         if self.on_gpu:
+            watch_graphs(self.observer)
             from runner.engine.bench import CandidateBench
 
             self._operations |= CandidateBench(self).operations()

@@ -11,6 +11,7 @@ import contextlib
 import math
 import sysconfig
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -67,6 +68,21 @@ class Record:
         self.events: dict[str, int] = {}
         self.host_numbers = 0
 
+    def add(self, other: "Record") -> None:
+        """What another record holds was done again, in this call."""
+        for name, (calls, largest, size) in other.operators.items():
+            entry = self.operators.setdefault(name, [0, 0, 0])
+            entry[:] = entry[0] + calls, max(entry[1], largest), entry[2] + size
+        for ours, theirs in (
+            (self.launches, other.launches),
+            (self.foreign, other.foreign),
+            (self.events, other.events),
+        ):
+            for name, count in theirs.items():
+                ours[name] = ours.get(name, 0) + count
+        self.kernel_bytes += other.kernel_bytes
+        self.host_numbers = max(self.host_numbers, other.host_numbers)
+
     def to_json(self) -> dict:
         """The record as the supervisor reads it."""
         operators = sorted(self.operators.items(), key=lambda item: -item[1][1])[:MAX_OPERATORS]
@@ -91,6 +107,7 @@ class Observer(TorchDispatchMode):
         self.tell = tell
         self.witness = Witness()
         self._told: set[str] = set()
+        self._around_capture: Record | None = None  # the call's own, while a graph is captured
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.dispatch(self, func, args, kwargs or {})
@@ -106,7 +123,8 @@ class Observer(TorchDispatchMode):
         with self.witness.seen():
             result = func(*args, **kwargs)
         self._note(name, args, kwargs, result)
-        if base_name(name) in UNINITIALIZED and type(result) is _Tensor:
+        fresh = base_name(name) in UNINITIALIZED and type(result) is _Tensor
+        if fresh and not self._around_capture:  # a graph would fill it again at each replay
             poison(result)
         return result
 
@@ -153,6 +171,22 @@ class Observer(TorchDispatchMode):
         self.record.kernel_bytes += sum(_numel(t) * _element_size(t) for t in tensors)
         if any(_dtype(t) in INEXACT_DTYPES for t in tensors):
             self.event("inexact-dtype")
+        return not self.suppressed or self._around_capture is not None
+
+    def begin_capture(self) -> None:
+        """What comes is captured into a graph, not done."""
+        self._around_capture, self.record = self.record, Record()
+
+    def end_capture(self) -> Record:
+        """What was captured since."""
+        captured = self.record
+        if self._around_capture is not None:
+            self.record, self._around_capture = self._around_capture, None
+        return captured
+
+    def replay(self, captured: Record) -> bool:
+        """Note what a graph does again; False when it must not."""
+        self.record.add(captured)
         return not self.suppressed
 
     @contextlib.contextmanager
@@ -240,6 +274,30 @@ def _wrap_compiled(observer: Observer) -> None:
         return launch
 
     owner.__getitem__ = getitem
+
+
+def watch_graphs(observer: Observer) -> None:
+    """A CUDA graph does, at each replay, what was launched and called when it was captured: without
+    this a replay would be no work of the candidate's, and could not be switched off.
+    """
+    owner = torch.cuda.CUDAGraph
+    begin, end, replay = owner.capture_begin, owner.capture_end, owner.replay
+    captured: weakref.WeakKeyDictionary[Any, Record] = weakref.WeakKeyDictionary()
+
+    def capture_begin(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        observer.begin_capture()
+
+    def capture_end(self: Any) -> None:
+        captured[self] = observer.end_capture()
+        end(self)
+
+    def replay_noted(self: Any) -> None:
+        if observer.replay(captured.get(self, Record())):
+            replay(self)
+
+    owner.capture_begin, owner.capture_end = capture_begin, capture_end  # type: ignore[method-assign]
+    owner.replay = replay_noted  # type: ignore[method-assign]
 
 
 def watch_compile(observer: Observer) -> None:

@@ -1,0 +1,67 @@
+"""What a CUDA graph does at each replay counts for the call that replays it."""
+
+import types
+
+import torch
+
+from runner.engine.observer import Observer, Record
+
+TENSOR = torch.ones(64)
+
+
+def scale(x):
+    return x
+
+
+KERNEL = types.SimpleNamespace(__name__="scale", fn=scale)
+
+
+def captured(observer: Observer) -> Record:
+    observer.begin_capture()
+    assert observer.launch(KERNEL, (TENSOR,), {})
+    torch.add(TENSOR, 1)
+    torch.empty(8)
+    return observer.end_capture()
+
+
+class TestGraphs:
+    def test_what_is_captured_is_not_done_yet(self):
+        observer = Observer()
+        with observer.watching() as record:
+            captured(observer)
+        assert (record.launches, record.operators, record.kernel_bytes) == ({}, {}, 0)
+
+    def test_a_replay_does_it_all_again(self):
+        observer = Observer()
+        with observer.watching():
+            graph = captured(observer)
+        with observer.watching() as record:
+            assert observer.replay(graph)
+            assert observer.replay(graph)
+        assert record.launches == {"scale": 2}
+        assert record.kernel_bytes == 2 * 64 * 4
+        assert record.operators["aten::add.Tensor"] == [2, 64, 2 * 2 * 64 * 4]
+
+    def test_a_replay_is_left_out_while_kernels_are_switched_off(self):
+        observer = Observer()
+        with observer.watching():
+            graph = captured(observer)
+        with observer.watching(suppressed=True):
+            assert not observer.replay(graph)
+
+    def test_a_graph_captured_meanwhile_is_whole(self):
+        observer = Observer()
+        with observer.watching(suppressed=True):
+            graph = captured(observer)
+            assert not observer.launch(KERNEL, (TENSOR,), {})
+        assert graph.launches == {"scale": 1}
+
+    def test_a_capture_holds_no_poison_that_each_replay_would_fill_in(self, monkeypatch):
+        filled = []
+        monkeypatch.setattr("runner.engine.observer.poison", filled.append)
+        observer = Observer()
+        with observer.watching():
+            captured(observer)
+            assert filled == []
+            torch.empty(4)
+        assert [tensor.numel() for tensor in filled] == [4]
