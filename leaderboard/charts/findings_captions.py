@@ -43,14 +43,14 @@ def roofline(found: Roofline) -> str:
         return "No timed kernel, or no bandwidth to measure it by."
     text = (
         f"n = {_count(len(found.best), 'task')} with a correct, timed kernel; of each task the"
-        " kernel that comes closest. Share: the least time that the board needs, the longer of bytes"
-        " / bandwidth and FLOPs / peak of the dtype, over the time taken; geometric mean over timed"
+        " kernel that comes closest. Share: the least time that the board needs, the longer of"
+        " bytes / bandwidth and FLOPs / peak of the dtype, over the time; geometric mean over timed"
         f" cases. {_bandwidth(found)} Peaks: {found.peak_source or 'none known'}."
     )
     if found.above:
         text += (
-            f" {_count(found.above, 'kernel')} of {len(found.kernels)} above the roof: their data"
-            " stayed in the L2 cache, which the model doesn't know."
+            f" {_count(found.above, 'kernel')} of {len(found.kernels)} above the roof, as can"
+            " happen where data stay in the L2 cache, which the model doesn't know."
         )
     return text
 

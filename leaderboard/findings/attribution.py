@@ -15,6 +15,7 @@ process, not when the site starts. Fits are kept by what they were fitted to.
 """
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -191,7 +192,11 @@ def _fit(cells: Sequence[Tally], design: list[list[float]]) -> Any:
     from statsmodels.genmod.generalized_linear_model import GLM
 
     outcomes = [[cell.successes, cell.trials - cell.successes] for cell in cells]
-    return GLM(outcomes, design, family=Binomial()).fit()
+    with warnings.catch_warnings():
+        # Of separation, rank and residual degrees of freedom: all three are met here on purpose,
+        # and what matters of them, convergence and rank, is read from the fit.
+        warnings.simplefilter("ignore")
+        return GLM(outcomes, design, family=Binomial()).fit()
 
 
 def _deviance_of_cells(cells: Iterable[Tally]) -> float:

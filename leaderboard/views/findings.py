@@ -8,12 +8,12 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from benchmark import vocabulary
-from benchmark.models import Board
 from benchmark.web import page
 from leaderboard import kept
 from leaderboard.charts import findings as charts
 from leaderboard.charts import findings_captions as captions
 from leaderboard.charts.base import Figure, Table, csv_text
+from leaderboard.conditional import conditional, generation
 from leaderboard.filters import Choice, read_choice, unknown
 from leaderboard.findings import beside
 from leaderboard.findings.attribution import Attribution
@@ -89,9 +89,10 @@ class ChartBox:
 
 
 @require_safe
+@conditional
 def findings(request: HttpRequest) -> HttpResponse:
-    generation = Board.current()
-    gpus = kept.gpus(generation)
+    now = generation(request)
+    gpus = kept.gpus(now)
     choice = read_choice(request.GET, gpus)
     context: dict[str, Any] = {
         "nav": "findings",
@@ -105,7 +106,7 @@ def findings(request: HttpRequest) -> HttpResponse:
         "band": round(100 * vocabulary.NEUTRAL_BAND),
     }
     if choice is not None:
-        asked = _asked(generation, choice)
+        asked = _asked(now, choice)
         context |= {
             "gpu_links": [(g, choice.on(g).query, g.slug == choice.gpu.slug) for g in gpus],
             "found": asked.found,
@@ -117,27 +118,30 @@ def findings(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def published(request: HttpRequest) -> HttpResponse:
     context = {"nav": "findings", "publications": selected.publications()}
     return page(request, "leaderboard/findings_published.html", context)
 
 
 @require_safe
+@conditional
 def chart(request: HttpRequest, name: str, format: str) -> HttpResponse:
     """A figure as JSON, or its table twin as CSV, for the choice in the URL."""
     if name not in CHARTS:
         raise unknown("chart", name, CHARTS)
-    generation = Board.current()
-    choice = read_choice(request.GET, kept.gpus(generation))
+    now = generation(request)
+    choice = read_choice(request.GET, kept.gpus(now))
     if choice is None:
         raise Http404("There is nothing to draw yet: no GPU has judged anything.")
-    asked = _asked(generation, choice)
+    asked = _asked(now, choice)
     if format == "json":
         return JsonResponse(CHARTS[name].figure(asked))
     return _csv(CHARTS[name].table(asked), f"findings-{name}")
 
 
 @require_safe
+@conditional
 def published_csv(request: HttpRequest, slug: str, table: str) -> HttpResponse:
     publications = {found.slug: found for found in selected.publications()}
     if slug not in publications:
@@ -164,8 +168,8 @@ def _beside(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _asked(generation: int, choice: Choice) -> Asked:
-    data, _ = kept.board(generation, choice)
+def _asked(now: int, choice: Choice) -> Asked:
+    data, _ = kept.board(now, choice)
     return Asked(choice, selected.findings(data), selected.paper())
 
 
