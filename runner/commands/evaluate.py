@@ -1,7 +1,9 @@
 """`kbx evaluate`: judge files, folders, JSONL or zip here and now."""
 
+import json
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmark import vocabulary
-from runner.commands.given import Bar, errors, read_candidates, writable, write_report
+from runner.commands.given import Bar, GrowingReport, errors, read_candidates, writable
 from runner.engine import (
     JUDGE_VERSION,
     Candidate,
@@ -42,6 +44,7 @@ class Outcome:
     declined: list[dict] = field(default_factory=list)
     refused: list[dict] = field(default_factory=list)
     failed: list[dict] = field(default_factory=list)
+    took: dict = field(default_factory=dict)  # seconds, and by how many
 
     def sort(self) -> None:
         """By task and round: threads finish in any order."""
@@ -99,6 +102,11 @@ def _devices(_context: click.Context, _parameter: click.Parameter, value: str | 
     callback=lambda _context, _parameter, value: writable(value),
     help="Write the report here.",
 )
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Keep what the --json file already holds of this judge and suite; judge the rest.",
+)
 @click.option("--jobs", type=click.IntRange(1, 64), help="Candidates in hand at once, per device.")
 @click.option(
     "--trust-candidates",
@@ -111,6 +119,7 @@ def command(
     devices: list[DeviceSpec],
     stages: tuple[str, ...],
     json_path: Path | None,
+    resume: bool,
     jobs: int | None,
     trust_candidates: bool,
 ) -> None:
@@ -121,30 +130,91 @@ def command(
     """
     options = Options(stages=stages, trust_candidates=trust_candidates)
     outcome = Outcome()
+    report = GrowingReport(json_path)
+    before = _held(json_path) if resume else []
     try:
         with ExitStack() as stack:
+            started = time.monotonic()
             judges = [stack.enter_context(Judge(device, options)) for device in devices]
             outcome.judge = {"version": JUDGE_VERSION, "suite_digest": None}
             outcome.environment = judges[0].environment
             intake = read_candidates(paths, task, judges[0].tasks())
             outcome.refused = [refusal.to_json() for refusal in intake.refusals]
-            write_report(json_path, vars(outcome))
-            if intake.candidates:
-                _judge_all(judges, intake.candidates, jobs or _default_jobs(), outcome, json_path)
+            left = _keep(before, intake.candidates, judges, outcome)
+            report.finish(vars(outcome))
+            jobs = jobs or _default_jobs(devices[0])
+            outcome.took = {"start": time.monotonic() - started, "jobs": jobs, "judged": len(left)}
+            if left:
+                _judge_all(judges, left, jobs, outcome, report)
             outcome.judge["suite_digest"] = judges[0].suite_digest()
-        write_report(json_path, vars(outcome))
+        report.finish(vars(outcome))
     except (JudgeFailure, OSError) as error:
         errors.print(f"[bold red]The judge failed:[/] {escape(str(error))}", highlight=False)
         raise SystemExit(FAILED) from error
     except KeyboardInterrupt:
+        report.finish(vars(outcome))
         errors.print(f"[yellow]Stopped[/] with {len(outcome.runs)} judged.", highlight=False)
         raise SystemExit(INTERRUPTED) from None
     _show(outcome)
     raise SystemExit(_exit_status(outcome))
 
 
-def _default_jobs() -> int:
-    return max(1, min(8, (os.cpu_count() or 2) // 2))
+def _default_jobs(device: DeviceSpec) -> int:
+    """On a board compiling keeps every core busy; the interpreter computes on several by itself."""
+    cores = os.cpu_count() or 2
+    return max(1, min(16, cores - 1) if device.kind == "cuda" else min(8, cores // 2))
+
+
+# -- resuming --
+
+
+def _held(path: Path | None) -> list[dict]:
+    """The runs of an earlier report; click's error when it is none, or there is no file to name."""
+    if path is None:
+        raise click.UsageError("--resume continues a report: name its file with --json")
+    if not path.exists():
+        return []
+    try:
+        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        return [run for run in runs if _identity(run)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise click.BadParameter(
+            f"{path} is no report of kbx evaluate ({type(error).__name__}: {error}); "
+            "name another file, or leave --resume out",
+            param_hint="--json",
+        ) from error
+
+
+def _identity(run: dict) -> tuple:
+    """What makes a run the same: what was judged, by whom, on what, how far."""
+    about = ("task", "round", "source_sha256", "task_digest", "judge_version", "device")
+    return (*(run[name] for name in about), tuple(run["environment"]["stages"]))
+
+
+def _keep(
+    before: list[dict], candidates: Sequence[Found], judges: list[Judge], outcome: Outcome
+) -> list[Found]:
+    """Take over the earlier runs that would be the same now; the candidates that are left."""
+    held = {_identity(run): run for run in before}
+    left = []
+    for found in candidates:
+        same = held.get(_expected(found, judges)) if held else None
+        if same:
+            outcome.runs.append(same)
+        else:
+            left.append(found)
+    if held:
+        errors.print(f"{len(outcome.runs)} were judged before, {len(left)} are left.")
+    return left
+
+
+def _expected(found: Found, judges: list[Judge]) -> tuple:
+    judge = judges[0]
+    candidate = Candidate(found.task, found.source, found.round, found.place)
+    return (
+        *(found.task, found.round, candidate.sha256, judge.task_digest(found.task)),
+        *(JUDGE_VERSION, judge.device.gpu, judge.options.stages),
+    )
 
 
 def _exit_status(outcome: Outcome) -> int:
@@ -161,13 +231,14 @@ def _judge_all(
     candidates: Iterable[Found],
     jobs: int,
     outcome: Outcome,
-    json_path: Path | None,
+    report: GrowingReport,
 ) -> None:
     """Share the candidates out among the devices: whichever is free takes the next."""
     free: SimpleQueue[Judge] = SimpleQueue()
     for judge in judges * jobs:
         free.put(judge)
     pool = ThreadPoolExecutor(len(judges) * jobs)
+    started = time.monotonic()
     waiting = {pool.submit(_judge_one, free, found): found for found in candidates}
     try:
         with Bar(len(waiting)) as bar:
@@ -175,7 +246,8 @@ def _judge_all(
                 kind, result = done.result()
                 getattr(outcome, kind).append(result)
                 outcome.sort()
-                write_report(json_path, vars(outcome))
+                outcome.took["seconds"] = time.monotonic() - started
+                report.write(vars(outcome))
                 bar.advance(waiting[done].task, result.get("verdict", kind))
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -5,6 +5,7 @@ a report that grows.
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from runner.intake import Found, Intake, KnownTasks, Refusal, TaskName, read_paths
 
 errors = Console(stderr=True)
+LEAST_PAUSE = 2.0  # seconds between two writings of a report
 
 
 def writable(path: Path | None) -> Path | None:
@@ -95,6 +97,28 @@ class Bar:
             errors.print(
                 f"{self._done}/{self._total} {task}: {end}", highlight=False, soft_wrap=True
             )
+
+
+class GrowingReport:
+    """A report that is written while it grows, at most a twentieth of the time: its text holds
+    everything, so that writing it after each of many candidates would take longer than judging.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._next = 0.0
+
+    def write(self, report: dict[str, Any]) -> None:
+        """Write it if it is time."""
+        if time.monotonic() >= self._next:
+            self.finish(report)
+
+    def finish(self, report: dict[str, Any]) -> None:
+        """Write it now."""
+        started = time.monotonic()
+        write_report(self._path, report)
+        ended = time.monotonic()
+        self._next = ended + max(LEAST_PAUSE, 20 * (ended - started))
 
 
 def write_report(path: Path | None, report: dict[str, Any]) -> None:

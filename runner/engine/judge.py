@@ -156,6 +156,10 @@ class Judge:
         found: str = self._any_referee.ask({"op": "digest"}, 300.0)["digest"]
         return found
 
+    def task_digest(self, task: str) -> str:
+        """A task's digest in hex; Declined for a task that this suite doesn't have."""
+        return self.contract(task, self._any_referee).digest
+
     def contract(self, task: str, referee: Worker) -> Contract:
         """The task's facts; Declined for a task that this suite doesn't have."""
         if task not in self._contracts:

@@ -145,3 +145,35 @@ def is_running(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+def test_resuming_keeps_what_was_judged_and_judges_the_rest(tmp_path: Path) -> None:
+    first, out = tmp_path / "first.py", tmp_path / "out.json"
+    first.write_text(RELU.read_text())
+    (tmp_path / "other.py").write_text("# another\n" + RELU.read_text())
+    usual = ("--task", "relu", "--device", "cpu", "--trust-candidates", "--json", out)
+    assert evaluate(first, *usual).returncode == 0
+    (before,) = json.loads(out.read_text())["runs"]
+    done = evaluate(first, tmp_path / "other.py", *usual, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "1 were judged before, 1 are left" in done.stderr
+    found = json.loads(out.read_text())
+    assert len(found["runs"]) == 2
+    assert before in found["runs"]
+    assert found["took"]["judged"] == 1
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"runs": [{"task": "relu"}]}'])
+def test_resuming_what_is_no_report_is_refused_and_the_file_is_kept(tmp_path, text) -> None:
+    out = tmp_path / "notes.json"
+    out.write_text(text)
+    done = evaluate(RELU, "--device", "cpu", "--json", out, "--resume")
+    assert done.returncode == 2
+    assert "is no report of kbx evaluate" in done.stderr
+    assert out.read_text() == text
+
+
+def test_resuming_needs_a_report_to_continue() -> None:
+    done = evaluate(RELU, "--device", "cpu", "--resume")
+    assert done.returncode == 2
+    assert "--json" in done.stderr
