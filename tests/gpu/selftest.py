@@ -25,6 +25,7 @@ BASELINES = {
     "matmul": "torch.matmul",
     "sum": "torch.sum",
 }
+NO_FASTER = 1.05  # a cheat may be as fast as honest work, within the noise
 TIMING_ONLY = ("load", "call", "time")
 CHECK_ONLY = ("load", "call", "check")
 
@@ -39,6 +40,17 @@ def plain_sources(only: str = "") -> list[tuple[str, str]]:
     """(task, source) of every plain solution."""
     paths = sorted((ROOT / "samples" / "plain").rglob("*.py"))
     return [(path.stem, path.read_text()) for path in paths if re.search(only, path.stem)]
+
+
+def exploit_paths() -> list[Path]:
+    """Every cheat and every honest control, those for a board alone too."""
+    return sorted((ROOT / "tests" / "exploits").rglob("*.py"))
+
+
+def header(text: str, word: str) -> str:
+    """What a line `# word: value` at the top of an exploit says, or nothing."""
+    found = re.search(rf"^# {word}: (.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else ""
 
 
 def judged(judge: Judge, task: str, source: str) -> dict:
@@ -74,6 +86,11 @@ def case_lines(run: dict) -> Iterable[str]:
                 f"{case['speedup']:.4f} [{case['speedup_low']:.4f}, {case['speedup_high']:.4f}]  "
                 f"own {case['own_share']}  n={case['samples']}"
             )
+
+
+def longest(run: dict) -> dict:
+    """The case on which PyTorch takes longest."""
+    return max(run["cases"], key=lambda case: case["reference_ms"] or 0)
 
 
 class Selftest:
@@ -152,7 +169,7 @@ class Selftest:
                     say(f"twice: {task} second/first = {rows[-1]['ratio']:.4f}")
         self.out["twice"] = rows
 
-    def baseline(self, repeats: int = 6) -> None:
+    def baseline(self, repeats: int = 9) -> None:
         """PyTorch against itself: the interval contains 1."""
         rows = []
         with self.judge(TIMING_ONLY) as judge:
@@ -183,60 +200,74 @@ class Selftest:
             if case["speedup"]
         ]
 
-    def slower(self) -> None:
+    def slower(self, repeats: int = 5) -> None:
         """A planted slow-down of about 2 % of the longest case must be seen."""
         rows = []
         with self.judge(TIMING_ONLY) as judge:
             for task in ("relu", "matmul"):
-                before = judged(judge, task, as_baseline(task, BASELINES[task]))
-                longest = max(
-                    (case["candidate_ms"] or 0 for case in before.get("cases", ())), default=0
-                )
-                run = judged(judge, task, as_baseline(task, BASELINES[task], longest * 20))
-                found = [case for case in run.get("cases", ()) if case["candidate_ms"]]
-                case = max(found, key=lambda case: case["candidate_ms"], default=None)
-                if case:
+                before = longest(judged(judge, task, as_baseline(task, BASELINES[task])))
+                extra = 20 * before["reference_ms"]
+                for _ in range(repeats):
+                    run = judged(judge, task, as_baseline(task, BASELINES[task], extra))
+                    case = next(c for c in run["cases"] if c["case"] == before["case"])
                     rows.append(
                         {
                             "task": task,
-                            "extra_us": longest * 20,
+                            "case": case["case"],
+                            "extra_us": extra,
+                            "reference_ms": case["reference_ms"],
                             "speedup": case["speedup"],
                             "high": case["speedup_high"],
+                            "seen": bool(case["speedup"]) and case["speedup_high"] < 1,
                         }
                     )
-                    say(
-                        f"slower: {task} {case['case']} by {longest * 20:.1f} us: "
-                        f"{case['speedup']:.4f}, below 1: {case['speedup_high'] < 1}"
-                    )
+                    say(f"slower: {rows[-1]}")
         self.out["slower"] = rows
 
     def exploits(self) -> None:
-        """Every known cheat gets its verdict on a board too."""
-        rows = []
-        paths = sorted((ROOT / "tests" / "exploits").glob("*.py"))
-        limits = Limits(load=60, call=30, check=120)
-        with Judge(self.spec, Options(trust_candidates=True, limits=limits)) as judge:
-            for path in paths:
-                text = path.read_text()
-                task, wanted = (
-                    re.search(rf"^# {word}: (\S+)", text, re.MULTILINE)[1]
-                    for word in ("task", "verdict")
-                )  # type: ignore[index]
-                run = judged(judge, task, text)
-                rows.append(
-                    {
-                        "name": path.stem,
-                        "wanted": wanted,
-                        "verdict": run["verdict"],
-                        "detail": run["detail"][:300],
-                    }
-                )
-                mark = "ok " if wanted == run["verdict"] else "BAD"
-                say(
-                    f"{mark} {path.stem:<24} wanted {wanted:<14} got {run['verdict']:<14} "
-                    f"{run['detail'][:150]}"
-                )
-        self.out["exploits"] = rows
+        """Every known cheat gets its verdict on a board too, and honest work passes beside them."""
+        limits = Limits(load=60, call=60, check=240)
+        options = Options(trust_candidates=True, limits=limits)
+        with Judge(self.spec, options) as judge, ThreadPoolExecutor(self.jobs) as pool:
+            rows = list(pool.map(lambda path: self._tried(judge, path), exploit_paths()))
+        for row in rows:
+            say(
+                f"{'ok ' if row['caught'] else 'BAD'} {row['name']:<34} wanted {row['wanted']:<14} "
+                f"got {row['verdict']:<14} {row['detail'][:150]}"
+            )
+        honest = [row for row in rows if row["honest"]]
+        cheats = [row for row in rows if not row["honest"]]
+        self.out["exploits"] = {
+            "caught": sum(row["caught"] for row in cheats),
+            "total": len(cheats),
+            "honest_passed": sum(row["caught"] for row in honest),
+            "honest_total": len(honest),
+            "rows": rows,
+        }
+
+    def _tried(self, judge: Judge, path: Path) -> dict:
+        text = path.read_text()
+        wanted, task = header(text, "verdict"), header(text, "task")
+        suspect = header(text, "suspect") == "yes"
+        run = judged(judge, task, text)
+        caught = run["verdict"] == wanted and bool(run.get("suspect")) == suspect
+        rival = header(text, "no-faster-than")
+        ratio = None
+        if rival and run.get("speedup"):
+            other = judged(judge, task, (ROOT / rival).read_text())
+            ratio = run["speedup"] / other["speedup"] if other.get("speedup") else None
+            caught = caught and ratio is not None and ratio < NO_FASTER
+        return {
+            "name": str(path.relative_to(ROOT / "tests" / "exploits").with_suffix("")),
+            "cheat": header(text, "cheat"),
+            "honest": "honest" in path.parts,
+            "wanted": wanted + (" suspect" if suspect else ""),
+            "verdict": run["verdict"] + (" suspect" if run.get("suspect") else ""),
+            "caught": caught,
+            "against_honest": ratio,
+            "findings": sorted({finding["code"] for finding in run.get("findings", ())}),
+            "detail": run["detail"][:300],
+        }
 
     def run(self, parts: list[str], path: Path) -> int:
         """Run the parts, write the JSON after each; the number of parts that broke."""
@@ -264,7 +295,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("selftest.json"))
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--jobs", type=int, default=6)
+    parser.add_argument("--jobs", type=int, default=14)
     parser.add_argument("--only", default="", help="a pattern for the tasks of plain and wrong")
     parser.add_argument("--parts", default=",".join(PARTS))
     chosen = parser.parse_args()

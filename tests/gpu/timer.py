@@ -1,4 +1,5 @@
-"""What the stopwatch reads for known durations, as JSON on stdout. Run on a board: `python -m
+"""What the stopwatch reads for known durations, as JSON on stdout. The judge takes `event_us`, what
+two events read with nothing between them, off every reading. Run on a board: `python -m
 tests.gpu.timer`.
 """
 
@@ -9,6 +10,7 @@ import time
 
 import torch
 
+from runner.engine.activity import device_activity
 from runner.engine.bench import Block, Stopwatch
 from runner.engine.probe_kernel import add_one
 
@@ -43,6 +45,16 @@ def in_a_row(cycles: int, calls: int = 200) -> float:
     return (time.perf_counter() - began) / calls * 1e6
 
 
+def by_profiler(cycles: int, calls: int = 20) -> float:
+    """Microseconds a spin as the profiler sees the kernel alone: another truth, without any gap."""
+    activities = [torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profile:
+        for _ in range(calls):
+            torch.cuda._sleep(cycles)
+        torch.cuda.synchronize()
+    return statistics.median(one.microseconds for one in device_activity(profile))
+
+
 def reset_cost(watch: Stopwatch) -> float:
     """Microseconds of the host for the driver's reset of persisting L2 lines."""
     began = time.perf_counter()
@@ -55,10 +67,12 @@ def reset_cost(watch: Stopwatch) -> float:
 def main() -> None:
     watch = Stopwatch("cuda:0")
     watch.heat()
+    own = watch.event_ms() * 1e3
     tensor = torch.zeros(16, device="cuda")
     add_one[(1,)](tensor, 0, BLOCK=16)
     torch.cuda.synchronize()
     found: dict[str, object] = {
+        "event_us": own,
         "nothing": reading(watch, lambda: None),
         "empty_triton_kernel": reading(watch, lambda: add_one[(1,)](tensor, 0, BLOCK=16)),
         "empty_torch_kernel": reading(watch, lambda: tensor.zero_()),
@@ -69,6 +83,7 @@ def main() -> None:
         found[name] = {
             **reading(watch, lambda c=cycles: torch.cuda._sleep(c)),
             "row_us": in_a_row(cycles),
+            "kernel_us": by_profiler(cycles),
         }
     sys.stdout.write(json.dumps(found) + "\n")
 
