@@ -11,13 +11,26 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from benchmark import vocabulary as words
 from benchmark.architectures import ARCHITECTURES, Architecture
 from runner.engine import protocol
 from runner.engine.devices import INTERPRETER
 from runner.engine.model import Candidate, DeviceSpec, JudgeFailure, Limits, Options
+from runner.engine.portability import (
+    Build,
+    KernelBuild,
+    Trace,
+    Untraced,
+    chosen_configuration,
+    failure_of,
+    groups,
+    read_trace,
+    said_by,
+    target_facts,
+    unknown,
+    verdict_of,
+)
 from runner.engine.source import Unloadable, inspect_source
 from runner.engine.workers import Ended, Session, Worker, describe_end
 
@@ -30,79 +43,7 @@ CANDIDATE_SECONDS = 600.0  # all architectures of one candidate
 MAX_LAUNCHES = 16  # different launches of one call that are compiled; more are said
 MAX_CONFIGURATIONS = 4  # of one autotuned kernel that are compiled; more are said
 MAX_IR = 16 << 20  # bytes of one kernel's IR; unrolled loops make it long
-MAX_REASON = 2000
-MAX_COUNT = 1 << 31
-TENSOR_MEMORY_LIMIT = 512  # columns of a block on sm_100: PTX ISA, tcgen05.alloc
 SEED = 20200901  # of the traced call's arguments; nothing is compared, so it is no secret
-TRITON_NUMBER = {"sm_80": 80, "sm_89": 89, "sm_90": 90, "sm_100": 100, "sm_120": 120}
-AMD_WARP = 64
-
-
-@dataclass(frozen=True)
-class KernelBuild:
-    """One kernel of one launch on one architecture. Of an autotuned kernel it is the configuration
-    that fits and spills least; `configurations` says how many there are, tried and fitting.
-    """
-
-    name: str
-    configuration: str
-    configurations: int
-    tried: int
-    fitting: int
-    reason: str = ""
-    registers: int | None = None
-    spills: int | None = None
-    shared_bytes: int | None = None
-    threads: int | None = None
-    seconds: float | None = None
-
-    def to_json(self) -> dict:
-        """The kernel as an element of a build's `kernels`."""
-        return dict(vars(self))
-
-
-@dataclass(frozen=True)
-class Build:
-    """A candidate on one architecture. `reason` is empty when it is built, and only then."""
-
-    architecture: str
-    state: str
-    reason: str
-    shared_limit: int
-    kernels: tuple[KernelBuild, ...] = ()
-
-    def most(self, figure: str) -> int | None:
-        """The largest figure of its kernels; None when nothing was compiled."""
-        found = [getattr(kernel, figure) for kernel in self.kernels]
-        return max((value for value in found if value is not None), default=None)
-
-    def to_json(self) -> dict:
-        """As `--json` writes it and the site stores it."""
-        return {
-            "architecture": self.architecture,
-            "state": self.state,
-            "reason": self.reason,
-            "kernel_count": sum(kernel.registers is not None for kernel in self.kernels),
-            "registers": self.most("registers"),
-            "spills": self.most("spills"),
-            "shared_bytes": self.most("shared_bytes"),
-            "shared_limit": self.shared_limit,
-            "kernels": [kernel.to_json() for kernel in self.kernels],
-        }
-
-
-@dataclass(frozen=True)
-class Trace:
-    """What the candidate launched in one call, and why that may not be all."""
-
-    case: str
-    launches: tuple[dict, ...]
-    alternatives: dict[str, int]
-    stopped: str = ""
-
-
-class Untraced(Exception):  # noqa: N818 - the third state: neither builds nor fails
-    """What the candidate launches couldn't be found out here; `str()` says why."""
 
 
 @dataclass
@@ -114,7 +55,7 @@ class Compilation:
     targets: dict[str, dict]
     deadline: float
     builder: Session | None = None
-    known: dict[tuple[str, str], dict] = field(default_factory=dict)
+    known: dict[tuple[str, str, str], dict] = field(default_factory=dict)
 
     def close(self) -> None:
         """End the builder, if one was started."""
@@ -124,7 +65,7 @@ class Compilation:
 
     def build(self, architecture: str, ir: str, options: dict) -> dict:
         """The builder's answer; a fresh builder when it died or is late."""
-        key = (architecture, ir)
+        key = (architecture, ir, str(sorted(options.items())))
         if key in self.known:
             return self.known[key]
         seconds = min(BUILD_SECONDS, self.deadline - time.monotonic())
@@ -168,8 +109,8 @@ def started(nursery: Worker, options: Options, role: str) -> Session:
 class Compiler:
     """Compiles candidates. Long-lived; `compile` may be called from several threads."""
 
-    def __init__(self, trust_candidates: bool = False) -> None:
-        self.options = Options(limits=LIMITS, trust_candidates=trust_candidates)
+    def __init__(self, trust_candidates: bool = False, limits: Limits = LIMITS) -> None:
+        self.options = Options(limits=limits, trust_candidates=trust_candidates)
         self.environment: dict = {}
         self._nursery: Worker | None = None
         self._lock = threading.Lock()
@@ -177,7 +118,7 @@ class Compiler:
 
     def __enter__(self) -> Self:
         try:
-            self._start()
+            self.ready()
         except BaseException:
             self.close()
             raise
@@ -213,7 +154,8 @@ class Compiler:
         """The version of the Triton that compiles."""
         return str(self.environment["triton"])
 
-    def _start(self) -> Worker:
+    def ready(self) -> Worker:
+        """The process that forks; started when it is missing. JudgeFailure when it can't be."""
         with self._lock:
             if self._closed:
                 raise JudgeFailure("the compiler was closed")
@@ -261,7 +203,7 @@ class Compiler:
             raise Untraced(str(error)) from error
         targets = {one.slug: target_facts(one) for one in chosen}
         deadline = time.monotonic() + CANDIDATE_SECONDS
-        compilation = Compilation(self._start(), self.options, targets, deadline)
+        compilation = Compilation(self.ready(), self.options, targets, deadline)
         tracing = Tracing(compilation, candidate.task, source.text, source.entry)
         try:
             trace = tracing.trace()
@@ -286,38 +228,6 @@ class Compiler:
         return verdict_of(one, kernels, trace.stopped)
 
 
-def verdict_of(one: Architecture, kernels: list[KernelBuild], stopped: str) -> Build:
-    """Failed as soon as one kernel fails; built only when all are known."""
-    made = tuple(kernels)
-    failed = next((kernel for kernel in made if kernel.reason), None)
-    if failed is not None:
-        reason = f"{failed.name}: {failed.reason}"[:MAX_REASON]
-        return Build(one.slug, words.BUILD_FAILED, reason, one.shared_limit, made)
-    if stopped:
-        return unknown(one, stopped, made)
-    return Build(one.slug, words.BUILT, "", one.shared_limit, made)
-
-
-def unknown(one: Architecture, reason: str, kernels: tuple[KernelBuild, ...] = ()) -> Build:
-    """The third state."""
-    return Build(one.slug, words.UNTRACED, reason[:MAX_REASON], one.shared_limit, kernels)
-
-
-def groups(trace: Trace) -> list[list[tuple[int, dict]]]:
-    """Launches with their numbers, an autotuner's alternatives together, in order of appearance."""
-    found: dict[int, list[tuple[int, dict]]] = {}
-    for index, launch in enumerate(trace.launches):
-        found.setdefault(launch["group"], []).append((index, launch))
-    return list(found.values())
-
-
-def target_facts(one: Architecture) -> dict:
-    """The architecture as Triton names it."""
-    if one.slug in TRITON_NUMBER:
-        return {"backend": "cuda", "arch": TRITON_NUMBER[one.slug], "warp": 32}
-    return {"backend": "hip", "arch": one.slug, "warp": AMD_WARP}
-
-
 class Tracing:
     """A candidate's process and what it launched. Started again for a smaller case when the first
     one doesn't come to an end.
@@ -325,6 +235,7 @@ class Tracing:
 
     def __init__(self, compilation: Compilation, task: str, text: str, entry: str) -> None:
         self._compilation = compilation
+        self._limits = compilation.options.limits
         self._task, self._text, self._entry = task, text, entry
         self._session: Session | None = None
 
@@ -363,7 +274,7 @@ class Tracing:
             "targets": self._compilation.targets,
             "most": {"launches": MAX_LAUNCHES, "configurations": MAX_CONFIGURATIONS},
         }
-        reply = self._ask(session, message, LIMITS.call, "the call")
+        reply = self._ask(session, message, self._limits.call, "the call")
         if reply.get("ok") is not True:
             raise Untraced(f"the call failed: {said_by(reply)}")
         return read_trace(reply)
@@ -373,7 +284,7 @@ class Tracing:
             compilation = self._compilation
             self._session = started(compilation.nursery, compilation.options, "tracer")
             message = {"op": "load", "source": self._text, "entry": self._entry}
-            reply = self._ask(self._session, message, LIMITS.load, "the import")
+            reply = self._ask(self._session, message, self._limits.load, "the import")
             if reply.get("ok") is not True:
                 self.close()
                 raise Untraced(f"the import failed: {said_by(reply)}")
@@ -407,115 +318,3 @@ class Tracing:
         if not isinstance(ir, str) or not isinstance(options, dict):
             raise Untraced("the candidate's process sent no IR")
         return compilation.build(one.slug, ir, options)
-
-
-def read_trace(reply: dict) -> Trace:
-    """What a stranger's process says that it launched; Untraced when it makes no sense."""
-    launches, alternatives = reply.get("launches"), reply.get("alternatives")
-    if not isinstance(launches, list) or not isinstance(alternatives, dict):
-        raise Untraced("the candidate's process sent no launches")
-    read = tuple(
-        {
-            "name": text_of(one, "name"),
-            "group": count_of(one, "group") or 0,
-            "configuration": text_of(one, "configuration"),
-        }
-        for one in launches[:1000]
-        if isinstance(one, dict)
-    )
-    counts = {key: count_of(alternatives, key) or 1 for key in list(alternatives)[:1000]}
-    beyond = count_of(reply, "beyond")
-    stopped = f"{beyond} more kernels were launched than we compile" if beyond else ""
-    if reply.get("error"):
-        stopped = f"the call failed after {len(read)} launches: {said_by(reply)}"
-    return Trace(text_of(reply, "case"), read, counts, stopped)
-
-
-def chosen_configuration(
-    alternatives: list[tuple[dict, dict]], counts: dict[str, int], one: Architecture
-) -> KernelBuild:
-    """The alternative that fits and spills least, the first of equals; else why the first fails."""
-    found = [kernel_build(launch, reply, one) for launch, reply in alternatives]
-    fitting = [kernel for kernel in found if not kernel.reason]
-    best = min(fitting, key=lambda kernel: kernel.spills or 0) if fitting else found[0]
-    group = str(alternatives[0][0]["group"])
-    facts = best.to_json() | {
-        "configurations": max(counts.get(group, 1), len(found)),
-        "tried": len(found),
-        "fitting": len(fitting),
-    }
-    return KernelBuild(**facts)
-
-
-def kernel_build(launch: dict, reply: dict, one: Architecture) -> KernelBuild:
-    """A builder's answer, read against the architecture's limits."""
-    name, configuration = launch["name"], launch["configuration"]
-    if reply.get("ok") is not True:
-        reason = text_of(reply, "reason") or "the compiler gave no reason"
-        return KernelBuild(name, configuration, 1, 1, 0, reason=reason)
-    figures = {
-        figure: count_of(reply, figure)
-        for figure in ("registers", "spills", "shared_bytes", "threads")
-    }
-    if None in figures.values():
-        raise Untraced(f"the builder's answer about {name} makes no sense")
-    seconds = reply.get("seconds")
-    return KernelBuild(
-        name,
-        configuration,
-        1,
-        1,
-        1,
-        reason=too_much(figures, count_of(reply, "tensor_memory") or 0, one),
-        seconds=round(seconds, 3) if isinstance(seconds, float) else None,
-        **figures,
-    )
-
-
-def too_much(figures: dict[str, Any], tensor_memory: int, one: Architecture) -> str:
-    """Which limit of the architecture a kernel breaks, in words; empty when it fits."""
-    if figures["shared_bytes"] > one.shared_limit:
-        return (
-            f"needs {figures['shared_bytes']} bytes of shared memory; "
-            f"a block on {one.slug} has {one.shared_limit}"
-        )
-    if figures["threads"] > one.threads_limit:
-        return f"needs {figures['threads']} threads; a block on {one.slug} has {one.threads_limit}"
-    if tensor_memory > TENSOR_MEMORY_LIMIT:
-        return f"needs {tensor_memory} columns of tensor memory; a block has {TENSOR_MEMORY_LIMIT}"
-    return ""
-
-
-def said_by(reply: dict) -> str:
-    """An exception of the candidate's process, in one readable piece."""
-    error = reply.get("error")
-    error = error if isinstance(error, dict) else {}
-    return essence(f"{text_of(error, 'type')}: {text_of(error, 'message')}")
-
-
-def failure_of(reply: dict, log: str) -> str:
-    """Why a builder failed: what it raised, and what its compilers printed."""
-    said = said_by(reply)
-    printed = [line.strip() for line in log.splitlines() if "error" in line.lower()]
-    new = [line for line in dict.fromkeys(printed) if line not in said]
-    return essence(" | ".join([said, *new[:4]]))
-
-
-def essence(text: str) -> str:
-    """The text without the listing of a kernel, which authors have."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if len(lines) > 6:
-        lines = [*lines[:1], "...", *lines[-4:]]
-    return " ".join(lines)[:MAX_REASON]
-
-
-def text_of(facts: dict, name: str) -> str:
-    """A stranger's text, cut."""
-    value = facts.get(name)
-    return value[:MAX_REASON] if isinstance(value, str) else ""
-
-
-def count_of(facts: dict, name: str) -> int | None:
-    """A stranger's count; None when it is none."""
-    value = facts.get(name)
-    return value if type(value) is int and 0 <= value < MAX_COUNT else None
