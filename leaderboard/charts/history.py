@@ -1,10 +1,15 @@
 """A method over time: solved tasks and geometric-mean speedup after each submission."""
 
-from leaderboard.charts.base import COLOURS, Figure, Table, label, layout, log2_ticks, significant
+import math
+
+from leaderboard.charts.base import COLOURS, Figure, Table, label, layout, significant
 from leaderboard.selectors.history import JUDGE, History, Mark, Point
 
 MARK_COLOURS = {JUDGE: "#a05fb5"}
 TASKS_COLOUR = "#b8860b"
+# Means move by parts of an octave, so that the powers of two are too far apart here.
+TICKS = (0.0625, 0.125, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0, 16.0)
+LEAST_SPAN, ROOM = 1.4, 1.1  # the axis goes at least from 1/1.4x to 1.4x, and a tenth beyond
 UPPER, LOWER = [0.56, 1], [0, 0.42]  # shares of the height: solved above, speedup below
 
 
@@ -80,12 +85,15 @@ def _solved_axis(history: History, domain: list[float]) -> dict:
 
 
 def _speedup_axis(timed: list[Point]) -> dict:
-    ticks, words = log2_ticks([point.geometric_mean or 1 for point in timed])
+    means = [point.geometric_mean or 1 for point in timed]
+    ends = (min([1 / LEAST_SPAN, *means]) / ROOM, max([LEAST_SPAN, *means]) * ROOM)
+    ticks = [tick for tick in TICKS if ends[0] <= tick <= ends[1]]
     return {
         "domain": LOWER,
         "type": "log",
+        "range": [round(math.log10(end), 4) for end in ends],
         "tickvals": ticks,
-        "ticktext": words,
+        "ticktext": [f"{tick:g}x" for tick in ticks],
         "automargin": True,
         "title": {"text": "geometric mean", "standoff": 12},
     }
