@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from benchmark import vocabulary as words
-from runner.engine import figures, physics, protocol
+from runner.engine import figures, physics, protocol, surprise
 from runner.engine.clocks import unsteady
 from runner.engine.figures import Interval, Pair
 from runner.engine.model import JudgeFailure
@@ -73,9 +73,10 @@ def measure(trial: Trial) -> None:
     board = trial.board()
     trial.report.environment["clocks"] = {"before": _clocks(trial)}
     timed = []
+    surprised = surprise.pick(trial, cases)
     for index, case in enumerate(cases):
         trial.progress("time", index, len(cases))
-        found = time_case(trial, case, board)
+        found = time_case(trial, case, board, case["case"] == surprised)
         write_case(trial, case, found, board)
         timed.append(found)
     trial.report.environment["clocks"]["after"] = _clocks(trial)
@@ -87,7 +88,7 @@ def measure(trial: Trial) -> None:
     conclude(trial, cases, timed)
 
 
-def time_case(trial: Trial, case: dict, board: physics.Board) -> CaseTimes:
+def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = False) -> CaseTimes:
     """Pairs in ABBA order until the interval is narrow enough or the blocks are used up; some work
     comes before, so that the clocks are up. Pairs during which the board went slower than it should
     are left out; JudgeFailure when that happens all the time.
@@ -105,6 +106,12 @@ def time_case(trial: Trial, case: dict, board: physics.Board) -> CaseTimes:
             _require_steady(trial, found, reason)
             continue
         found.pairs += [Pair(board.net(one), board.net(other)) for one, other in pairs]
+        if surprised and len(found.pairs) == len(pairs):
+            surprise.look(
+                trial,
+                case,
+                lambda samples, keep: candidate_block(trial, case, samples, spin, keep, True),
+            )
         if len(found.pairs) * 2 >= trial.options.min_blocks and figures.narrow_enough(found.pairs):
             break
     trial.clocks.note_work()

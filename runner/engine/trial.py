@@ -27,6 +27,11 @@ NEEDS_GPU = re.compile(
     r"'InterpreterBuilder' object has no attribute|not supported in interpreter",
     re.IGNORECASE,
 )
+BROKEN_CONTEXT = re.compile(
+    r"illegal memory access|illegal instruction|illegal address|misaligned address|"
+    r"device-side assert|unspecified launch failure|invalid program counter",
+    re.IGNORECASE,
+)
 INEXACT = "inexact-dtype"  # the observer's word for a launch on bfloat16 or fp8 tensors
 
 EVASIONS = {  # what is told -> what it means: forbidden
@@ -296,6 +301,8 @@ class Trial:
             return Verdict(words.OUT_OF_MEMORY, text)
         if self.device.kind == "cpu" and NEEDS_GPU.search(text):
             return Declined(f"needs a GPU: {text[:300]}")
+        if self.device.kind == "cuda" and BROKEN_CONTEXT.search(text):
+            return Verdict(words.CRASHED, f"its CUDA context broke: {text}")
         self.report.add("traceback", str(error.get("trace"))[:4000], self.current)
         verdict = words.LOAD_ERROR if self.current == "load" else words.CALL_ERROR
         return Verdict(verdict, text)

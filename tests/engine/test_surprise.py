@@ -1,0 +1,50 @@
+"""An answer of a timed call that is right without the candidate's kernels."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmark.vocabulary import FORBIDDEN, PASSED, WRONG_VALUES
+from runner.engine import surprise
+from runner.engine.timing import Samples
+from runner.engine.trial import Answer, Trial, Verdict
+from tests.engine.test_timing import case, trial_of
+
+CASE = case("timed-large")
+BLOCK = Samples((1.0,) * 3, (1.0,) * 3, (10, 11, 12), {"outputs": [{"t": "tensor"}]})
+
+
+class Judged(Trial):
+    """A referee that finds the answer right for the seeds that a test names."""
+
+    right: object
+
+    def compare(self, answer: Answer) -> dict:
+        return {"verdict": PASSED if self.right(answer.seed) else WRONG_VALUES, "detail": ""}
+
+
+def judged(right) -> Judged:
+    trial = Judged(**vars(trial_of([CASE], 1.0)))
+    trial.right = right
+    return trial
+
+
+def test_right_for_its_own_arguments_alone_is_others_work():
+    trial = judged(lambda seed: seed == 11)
+    with pytest.raises(Verdict, match="switched off") as caught:
+        surprise.require_wrong(trial, CASE, BLOCK, keep=1)
+    assert caught.value.verdict == FORBIDDEN
+    assert trial.result(CASE).verdict == FORBIDDEN
+
+
+@pytest.mark.parametrize("right", [lambda seed: False, lambda seed: True])
+def test_wrong_or_right_for_any_arguments_says_nothing(right):
+    surprise.require_wrong(judged(right), CASE, BLOCK, keep=1)
+
+
+@pytest.mark.parametrize("change", [{"draws": 3}, {"delegates": ("linalg_eig",)}])
+def test_where_the_answer_says_nothing_nobody_looks(change):
+    trial = trial_of([CASE], 1.0)
+    assert surprise.pick(trial, [CASE]) == "timed-large"
+    trial.contract = replace(trial.contract, **change)
+    assert surprise.pick(trial, [CASE]) == ""
