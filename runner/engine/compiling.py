@@ -261,7 +261,7 @@ class Tracing:
             reasons.append(found.stopped or "its call launches no Triton kernel")
             begun = begun or (kind if found.launches else "")
         if not begun:
-            raise Untraced(reasons[-1])
+            raise Untraced("; ".join(dict.fromkeys(reasons)))
         return self._traced(begun)
 
     def _traced(self, kind: str) -> Trace:

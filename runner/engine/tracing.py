@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from triton.backends.compiler import GPUTarget
 from triton.compiler.code_generator import ast_to_ttir
 from triton.compiler.compiler import ASTSource, make_backend
+from triton.compiler.errors import CompilationError
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
@@ -259,7 +260,7 @@ class Tracer(Process):
             with self.candidate_code():
                 text = to_ir(found.source, backend, dict(found.options))
         except Failed as failure:
-            return {"ok": False, "error": describe(failure.cause)}
+            return {"ok": False, "error": describe_failure(failure.cause)}
         return {"ok": True, "ir": text, "options": found.options}
 
 
@@ -270,6 +271,21 @@ def chosen_case(task: Any, kind: str) -> Any:
     if kind == "timed":
         return min(task.timed_cases, key=task.bytes, default=None)
     return next(iter(task.small_cases), None)
+
+
+def describe_failure(error: BaseException) -> dict:
+    """Where in the kernel Triton's front end stopped, and what it raised first: its outer errors
+    say only where a function of its own was called from.
+    """
+    told, inner = describe(error), error
+    for _ in range(20):
+        if not isinstance(inner.__cause__, CompilationError):
+            break
+        inner = inner.__cause__
+    if inner is not error:
+        last = describe(inner)["message"].strip().splitlines()[-1:]
+        told["message"] = "\n".join([told["message"], *last])
+    return told
 
 
 def to_ir(source: ASTSource, backend: Any, options: dict) -> str:
