@@ -220,9 +220,9 @@ def _heat(
 
 
 def _medians(found: Portability) -> dict:
-    lines = [(PAPER["median"], "dot", "paper", "bottom")]
+    lines = [(PAPER["median"], "dot", "the paper", 1.0)]
     if found.summary:
-        lines.append((found.summary.median, "solid", "here", "top"))
+        lines.append((found.summary.median, "solid", "here", 1.07))
     return {
         "shapes": [
             {
@@ -239,14 +239,14 @@ def _medians(found: Portability) -> dict:
         "annotations": [
             {
                 "x": math.log2(value) / BIN,
-                "y": 1 if anchor == "top" else 0.86,
+                "y": height,
                 "yref": "paper",
                 "xanchor": "left",
-                "yanchor": "top",
+                "yanchor": "bottom",
                 "showarrow": False,
-                "text": f" median {where}: {digits(value)}x",
+                "text": f"median {where}: {digits(value)}x",
             }
-            for value, _, where, anchor in lines
+            for value, _, where, height in lines
         ],
     }
 

@@ -1,5 +1,7 @@
 """What refinement did by round: correct tasks, speedup, and the split of its change."""
 
+import math
+
 from leaderboard.charts.base import (
     COLOURS,
     LEGEND,
@@ -13,6 +15,7 @@ from leaderboard.refinement import FATES, Change, Step, word_of
 from leaderboard.rows import Result
 from leaderboard.selectors.rounds import Index, Refined
 
+LEAST_SHOWN = 0.5  # the axis covers 1/2x to 2x at least: small changes shall look small
 KEPT, GAINED, GONE = "correct before too", "newly correct", "no longer correct"
 
 
@@ -45,9 +48,11 @@ def correct_figure(found: Refined) -> Figure:
 
 
 def speed_figure(found: Refined) -> Figure:
-    """Geometric mean after each round, and of the tasks timed after all of two rounds' ends."""
+    """Geometric mean after each round, with its interval."""
     timed = [(row, row.speedup) for row in found.rounds if row.speedup]
-    ticks, words = log2_ticks([end for _, s in timed for end in (s.low, s.high)])
+    ends = [end for _, s in timed for end in (s.low, s.high)]
+    ticks, words = log2_ticks(ends)
+    low, high = min([LEAST_SHOWN, *ends]), max([1 / LEAST_SHOWN, *ends])
     return {
         "data": [
             {
@@ -74,6 +79,7 @@ def speed_figure(found: Refined) -> Figure:
                 "type": "log",
                 "tickvals": ticks,
                 "ticktext": words,
+                "range": [math.log10(low / 1.05), math.log10(high * 1.05)],
                 "title": {"text": "geometric-mean speedup", "standoff": 14},
                 "automargin": True,
             },

@@ -10,7 +10,8 @@ from django.db.models.functions import RowNumber
 from benchmark import vocabulary
 from benchmark.architectures import ARCHITECTURES, Architecture
 from benchmark.models import Candidate, Method, StaticBuild, Submission
-from leaderboard.rows import MethodRow
+from leaderboard.derived import Derived
+from leaderboard.rows import GpuRow, MethodRow
 from leaderboard.selectors.board import method_row
 
 NEWEST_FIRST = ("submission__created_at", "submission_id", "round")
@@ -63,7 +64,7 @@ class Unportable:
     method: MethodRow
     task: str
     built: tuple[str, ...]
-    failed: tuple[tuple[str, str], ...]  # (architecture, reason)
+    failed: tuple[tuple[str, tuple[str, ...]], ...]  # (reason, architectures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,15 @@ class Builds:
     unportable: tuple[Unportable, ...]
     tried: int
     triton: tuple[str, ...]
+
+
+_KEPT: Derived[Builds | None] = Derived(1)
+
+
+def kept_builds(gpus: tuple[GpuRow, ...]) -> Builds | None:
+    """`builds`, as long as the kept `gpus` are the same: recording a build makes others of them."""
+    made_of = [gpus] if gpus else [object()]  # every empty tuple is the same one
+    return _KEPT.get("builds", made_of, builds)
 
 
 def builds() -> Builds | None:
@@ -168,10 +178,9 @@ def _unportable(
     for task, on in mine:
         ordered = [(one.slug, on[one.slug]) for one in shown if one.slug in on]
         built = tuple(slug for slug, build in ordered if build.state == vocabulary.BUILT)
-        failed = tuple(
-            (slug, build.reason)
-            for slug, build in ordered
-            if build.state == vocabulary.BUILD_FAILED
-        )
+        failed: dict[str, tuple[str, ...]] = {}
+        for slug, build in ordered:
+            if build.state == vocabulary.BUILD_FAILED:
+                failed[build.reason] = (*failed.get(build.reason, ()), slug)
         if built and failed:
-            yield Unportable(method, task, built, failed)
+            yield Unportable(method, task, built, tuple(failed.items()))

@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
-from benchmark.models import Board
 from benchmark.web import page
 from leaderboard import kept
 from leaderboard.charts import portability as charts
 from leaderboard.charts.base import Figure, Table, csv_text
+from leaderboard.conditional import conditional, generation
 from leaderboard.filters import unknown
 from leaderboard.rows import GpuRow
 from leaderboard.selectors import builds
@@ -23,7 +23,7 @@ SCALES = {
     ABSOLUTE: "geometric mean over PyTorch eager",
     RELATIVE: "share of the method's own best GPU",
 }
-LISTED = 60  # rows of a list on the page; its CSV has all
+LISTED = 20  # rows of a list on the page; its CSV has all
 LARGEST = 10
 FEWEST_SHARED = 10  # candidates judged twice: with fewer, a share or a median says little
 
@@ -57,6 +57,11 @@ class Asked:
         return self.chosen or self.gpus
 
     @property
+    def offered(self) -> tuple[GpuRow, ...]:
+        """Devices to choose from: those with results."""
+        return tuple(gpu for gpu in self.gpus if gpu.runs)
+
+    @property
     def query(self) -> str:
         return self.with_scale(self.scale)
 
@@ -66,18 +71,21 @@ class Asked:
 
 
 @require_safe
+@conditional
 def portability_page(request: HttpRequest) -> HttpResponse:
-    generation = Board.current()
-    asked = _read(request, kept.gpus(generation))
+    now = generation(request)
+    gpus = kept.gpus(now)
+    asked = _read(request, gpus)
     context: dict[str, Any] = {"nav": "portability", "asked": asked, "scales": _scales(asked)}
-    found = portability(generation, asked.shown)
+    found = portability(now, asked.shown)
     if found.devices:
         context |= _context(found)
-    context |= {"builds": builds.builds(), "listed": LISTED}
+    context |= {"builds": builds.kept_builds(gpus), "listed": LISTED}
     return page(request, "leaderboard/portability.html", context)
 
 
 @require_safe
+@conditional
 def chart(request: HttpRequest, name: str, format: str) -> HttpResponse:
     """A figure as JSON, or a table as CSV, for the GPUs in the URL."""
     known = {*TABLES, BUILDS} if format == "csv" else set(FIGURES)
@@ -85,8 +93,8 @@ def chart(request: HttpRequest, name: str, format: str) -> HttpResponse:
         raise unknown("chart", name, known)
     if name == BUILDS:
         return _csv(_builds_table(), name)
-    generation = Board.current()
-    found = portability(generation, _read(request, kept.gpus(generation)).shown)
+    now = generation(request)
+    found = portability(now, _read(request, kept.gpus(now)).shown)
     if not found.devices:
         raise Http404("There is nothing to compare yet: no GPU has judged anything.")
     if format == "csv":

@@ -6,11 +6,11 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
-from benchmark.models import Board
 from benchmark.web import page, viewer
 from leaderboard import kept
 from leaderboard.charts import rounds as charts
 from leaderboard.charts.base import Figure, Table, csv_text
+from leaderboard.conditional import conditional, generation
 from leaderboard.filters import unknown
 from leaderboard.refinement import FATES
 from leaderboard.rows import GpuRow
@@ -33,14 +33,15 @@ LISTED = ("rescued", "new", "lost", "persistent", "failing")
 
 
 @require_safe
+@conditional
 def index(request: HttpRequest) -> HttpResponse:
-    generation = Board.current()
-    every = kept.gpus(generation)
+    now = generation(request)
+    every = kept.gpus(now)
     gpus = rounds.iterating(every)
     gpu = _asked(request, gpus, every)
     context: dict[str, Any] = {"nav": "rounds", "gpu": gpu, "gpu_links": _links(gpus, gpu)}
     if gpu:
-        found = rounds.index(generation, gpu)
+        found = rounds.index(now, gpu)
         if request.GET.get("format") == "csv":
             return _csv(charts.index_table(found), "rounds")
         context["index"] = found
@@ -48,13 +49,14 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def method(request: HttpRequest, slug: str) -> HttpResponse:
     card = _card(request, slug)
-    generation = Board.current()
-    every = kept.gpus(generation)
+    now = generation(request)
+    every = kept.gpus(now)
     gpus = rounds.devices(card.method.id, every)
     gpu = _asked(request, gpus, every)
-    found = rounds.refined(generation, card.method.id, gpu) if gpu else None
+    found = rounds.refined(now, card.method.id, gpu) if gpu else None
     context: dict[str, Any] = {
         "nav": "rounds",
         "card": card,
@@ -71,17 +73,18 @@ def method(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
+@conditional
 def chart(request: HttpRequest, slug: str, name: str, format: str) -> HttpResponse:
     """A figure as JSON, or a table as CSV, of a method's rounds on the GPU in the URL."""
     known = TABLES if format == "csv" else FIGURES
     if name not in known:
         raise unknown("chart", name, known)
     card = _card(request, slug)
-    generation = Board.current()
-    every = kept.gpus(generation)
+    now = generation(request)
+    every = kept.gpus(now)
     gpus = rounds.devices(card.method.id, every)
     gpu = _asked(request, gpus, every)
-    found = rounds.refined(generation, card.method.id, gpu) if gpu else None
+    found = rounds.refined(now, card.method.id, gpu) if gpu else None
     if found is None:
         raise Http404(f"{card.method.name} has no second round to draw.")
     if format == "csv":

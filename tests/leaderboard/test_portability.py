@@ -181,7 +181,7 @@ def test_a_kept_page_reads_only_the_generation_and_builds(
 ):
     Board.bump()
     client.get("/portability/")
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(2):
         client.get("/portability/")
     make_slower = portability(Board.current(), kept.gpus(Board.current()))
     assert make_slower is portability(Board.current(), kept.gpus(Board.current()))
@@ -241,3 +241,10 @@ class TestBuilds:
 
     def test_a_site_without_gpus_still_shows_what_compiles(self, client, built):
         assert "What Triton" in client.get("/portability/").content.decode()
+
+
+def test_a_visitor_who_has_the_page_is_not_sent_it_again(client, many):
+    Board.bump()
+    first = client.get("/portability/")
+    again = client.get("/portability/", headers={"if-none-match": first["ETag"]})
+    assert (first.status_code, again.status_code) == (200, 304)
