@@ -56,10 +56,10 @@ class Portability:
     compiled_at: datetime | None
 
     @property
-    def untraced_reason(self) -> str:
-        """The one reason why nothing is known anywhere; empty when something is."""
+    def common_reason(self) -> str:
+        """The one reason that every architecture gives; empty when they differ."""
         reasons = {row.reason for row in self.rows}
-        return reasons.pop() if not self.traced and len(reasons) == 1 else ""
+        return reasons.pop() if len(reasons) == 1 else ""
 
     @property
     def is_tuned(self) -> bool:

@@ -265,12 +265,11 @@ class Tracer(Process):
 
 
 def chosen_case(task: Any, kind: str) -> Any:
-    """The smallest timed case, so that the specialisation is that of a real size; or the first
-    small one.
+    """The first case of the kind, in float32 where the task has it: what most candidates are
+    written for. Of the timed ones, so that the specialisation is that of a real size.
     """
-    if kind == "timed":
-        return min(task.timed_cases, key=task.bytes, default=None)
-    return next(iter(task.small_cases), None)
+    cases = [case for case in task.cases if case.kind == kind]
+    return next((case for case in cases if case.dtype == "float32"), next(iter(cases), None))
 
 
 def describe_failure(error: BaseException) -> dict:

@@ -78,6 +78,14 @@ def test_untraced_is_no_failure(client, run):
     assert "needs &lt;a&gt; board" in page
 
 
+def test_a_reason_that_all_architectures_give_is_said_once(client, run):
+    for one in ARCHITECTURES:
+        build(run.candidate.source, one.slug, state="failed", reason="k: no axis 0")
+    page = page_of(client, run)
+    assert page.count("k: no axis 0") == 1
+    assert "Builds for 0 of 6 architectures" in page
+
+
 def test_a_newer_triton_supersedes(run):
     source = run.candidate.source
     build(source, "sm_90", state="failed", reason="old")
