@@ -54,9 +54,10 @@ class LooksLikeCuda(TorchFunctionMode):
             return args[0]
         if func is _Base.pin_memory:
             return args[0]
-        return func(
-            *map(to_cpu, args), **{key: to_cpu(value) for key, value in (kwargs or {}).items()}
-        )
+        kwargs = {key: to_cpu(value) for key, value in (kwargs or {}).items()}
+        if kwargs.get("pin_memory"):
+            kwargs["pin_memory"] = False
+        return func(*map(to_cpu, args), **kwargs)
 
     def _note_host(self, args: Any) -> None:
         note_host(self._observer, args[0])
@@ -177,6 +178,7 @@ def pretend_cuda(note: Callable[[str], None]) -> None:
         setattr(torch.cuda, name, answer)
     torch.cuda.Stream = torch.cuda.Event = Idle  # type: ignore[misc, assignment]
     torch.cuda.ExternalStream = Idle  # type: ignore[misc, assignment]
+    torch.Tensor.record_stream = _answer(None)  # type: ignore[method-assign]  # refuses an Idle
     torch._C._cuda_getCurrentRawStream = _answer(0)
     triton.runtime.driver.set_active(Driver())
     accept_bools()
