@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FLUSH_BYTES = 128 << 20  # at least; twice the L2 where that is more
 HEATER_SECONDS = 0.3
+HEATER_CYCLES = 2_000_000  # about a millisecond
 CYCLES_PER_MICROSECOND = (
     2000  # of the spinning kernel, near the boost clock: only its order matters
 )
@@ -111,12 +112,13 @@ class Stopwatch:
             raise StreamLeft("the call switched the current CUDA stream and did not switch back")
 
     def heat(self, seconds: float = HEATER_SECONDS) -> None:
-        """Bring the clocks up from idle."""
-        a = torch.randn(4096, 4096, device=self.device, dtype=torch.float16)
+        """Bring the clocks up from idle, with little power: a board that was heated up to its power
+        limit begins with its clocks held down.
+        """
         until = _now() + seconds
         while _now() < until:
-            for _ in range(10):
-                a @ a
+            self.flush()
+            _sleep(HEATER_CYCLES)
             _synchronize(self.device)
 
     def event_ms(self) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-RESAMPLES = 2000
+RESAMPLES = 1000
 SYSTEMATIC = 0.004  # two processes with the same code differ by up to 0.3 %, measured on an H200
 GATES = (
     (0.05, 0.01),

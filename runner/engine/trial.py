@@ -119,7 +119,6 @@ class Trial:
     session: Session | None = None
     observed: list[Observed] = field(default_factory=list)
     joined: set[str] = field(default_factory=set)  # cases whose call uses streams of its own
-    busy: dict[str, float] = field(default_factory=dict)  # case -> ms a call, by the profiler
     heavy: set[str] = field(default_factory=set)  # library operators that were told at once
     evasion: str = ""  # how work was hidden from the judge, if it was
     flagged: bool = False

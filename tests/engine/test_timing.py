@@ -211,7 +211,6 @@ class TestProfiler:
     )
     def test_events_that_miss_work_are_suspect(self, busy, claimed, suspect):
         trial = trial_of([case("one")], claimed)
-        trial.busy["one"] = busy
-        timing.agree_with_profiler(trial, case("one"), claimed)
+        timing.agree_with_profiler(trial, case("one"), claimed, busy)
         assert trial.report.suspect is suspect
         assert [f.code for f in trial.report.findings] == ["suspect-profile"] * suspect
