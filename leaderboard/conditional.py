@@ -1,8 +1,9 @@
 """Conditional answers: what an anonymous visitor has already is neither made nor sent again.
 
 Pages that a visitor without a session gets are the same for all of them and change with the
-board's generation only, so that names their version (ETag, and Last-Modified where it is exact).
-Whoever has a session gets a page of their own that no cache may share.
+board's generation only, so that names their version (ETag, and Last-Modified where it is exact),
+and the process keeps the newest ones as they were sent. Whoever has a session gets a page of their
+own that nothing keeps and no cache may share.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from django.utils.http import http_date
 
 from benchmark.models import Board
 from benchmark.web import wants_fragment
+from leaderboard import kept
 
 View = Callable[..., HttpResponse]
 DEPENDS_ON = ("Cookie", "HX-Request")
@@ -38,7 +40,10 @@ def conditional(view: View) -> View:
         etag, modified = version(seen, wants_fragment(request)), last_modified(seen)
         response = get_conditional_response(request, etag, modified)
         if response is None:
-            response = view(request, *args, **kwargs)
+            place = (etag, request.get_host(), str(request.scheme), request.get_full_path())
+            response = kept.ANSWERS.get(place)
+            if response is None:
+                response = kept.ANSWERS.put(place, view(request, *args, **kwargs))
         if response.status_code in (200, 304):
             name_version(response, etag, modified)
         return response

@@ -63,6 +63,7 @@ class Result:
     stage: str
     speedup: Interval | None
     state: str
+    submission: int = 0
 
     @property
     def is_solved(self) -> bool:
@@ -171,6 +172,21 @@ class Board:
     @property
     def is_small(self) -> bool:
         return self.tasks < 6
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Where results come from that our judge measured elsewhere and this site loaded.
+
+    `round_text`: what the method did in a run's round; `results`: how many a board shows.
+    """
+
+    date: str
+    hardware: str
+    judge: str
+    predictions: str
+    round_text: str = ""
+    results: int = 0
 
 
 @dataclass(frozen=True, slots=True)

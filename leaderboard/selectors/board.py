@@ -1,7 +1,9 @@
 """What boards, heat maps and distributions are built from: GPUs, tasks, methods and results."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
 
@@ -25,6 +27,7 @@ from leaderboard.rows import (
     SUSPECT,
     GpuRow,
     MethodRow,
+    Recorded,
     Result,
     RunLine,
     TaskRow,
@@ -57,7 +60,10 @@ RESULT_FIELDS = (
     "is_suspect",
     "audit",
     "task_digest",
+    "submission_id",
 )
+
+METHOD_FIELDS = ("slug", "name", "kind", "organisation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class BoardData:
     tasks: tuple[TaskRow, ...]
     methods: tuple[MethodRow, ...]
     results: dict[tuple[int, int], Result]
+    recorded: tuple[Recorded, ...] = ()
 
 
 def gpus() -> tuple[GpuRow, ...]:
@@ -86,7 +93,7 @@ def gpus() -> tuple[GpuRow, ...]:
 
 
 def board_data(choice: Choice) -> BoardData:
-    """Three queries: tasks, methods, and the runs that count."""
+    """Three queries: tasks, submissions with their methods, and the runs that count."""
     digests = {task: digest for task, digest in _tasks() if _is_chosen(task, choice)}
     current = {task.id: digest for task, digest in digests.items()}
     counting = listed_counting().filter(gpu=choice.gpu.id, origin=choice.lane)
@@ -97,7 +104,11 @@ def board_data(choice: Choice) -> BoardData:
         for _, result in results_of(in_round(counting, choice.round), current, choice.gpu.can_time)
         if result.task in current
     }
-    return BoardData(choice, tuple(digests), tuple(_methods()), results)
+    methods, recorded = _entered()
+    shares = Counter(result.submission for result in results.values())
+    return BoardData(
+        choice, tuple(digests), tuple(methods), results, tuple(_shares(recorded, shares))
+    )
 
 
 def listed_counting() -> QuerySet[CountingRun]:
@@ -121,11 +132,11 @@ def results_of(
     """
     for row in counting.values_list(*RESULT_FIELDS).iterator(chunk_size=5000):
         gpu, method, task, round, uuid, verdict, stage, value, low, high = row[:10]
-        is_suspect, audit, digest = row[10:]
+        is_suspect, audit, digest, submission = row[10:]
         is_timed = can_time if isinstance(can_time, bool) else gpu in can_time
         state = state_of(digest == digests.get(task), is_suspect, audit or None)
         speedup = interval(value, low, high) if is_timed else None
-        yield gpu, Result(method, task, round, uuid, verdict, stage, speedup, state)
+        yield gpu, Result(method, task, round, uuid, verdict, stage, speedup, state, submission)
 
 
 def latest_runs(limit: int) -> tuple[RunLine, ...]:
@@ -171,10 +182,35 @@ def _tasks() -> Iterable[tuple[TaskRow, str]]:
         yield TaskRow(id, slug, category, difficulty, tuple(dtypes), interpretable), digest
 
 
-def _methods() -> Iterable[MethodRow]:
-    listed = Submission.objects.listed().order_by().values("method_id")
-    for method in Method.objects.filter(pk__in=listed):
-        yield method_row(method)
+def _entered() -> tuple[list[MethodRow], dict[int, dict]]:
+    """Methods with a listed submission by name, and what is said of recorded submissions, by id."""
+    submissions = Submission.objects.listed().order_by("method__name", "method_id")
+    methods, recorded = {}, {}
+    for id, facts, method, slug, name, kind, organisation in submissions.values_list(
+        "id", "recorded", "method_id", *(f"method__{f}" for f in METHOD_FIELDS)
+    ):
+        methods[method] = MethodRow(method, slug, name, vocabulary.METHOD_KINDS[kind], organisation)
+        if facts:
+            recorded[id] = facts
+    return list(methods.values()), recorded
+
+
+def _shares(recorded: Mapping[int, dict], shares: Mapping[int, int]) -> Iterable[Recorded]:
+    """How many results come from recordings of each date, hardware and judge."""
+    sums: Counter[Recorded] = Counter()
+    for submission, facts in recorded.items():
+        sums[replace(recorded_row(facts), predictions="")] += shares.get(submission, 0)
+    for row, results in sums.items():
+        if results:
+            yield replace(row, results=results)
+
+
+def recorded_row(facts: Mapping[str, Any], round: int | None = None) -> Recorded:
+    """What a recorded submission says of itself, as pages show it."""
+    names = ("date", "hardware", "judge", "predictions")
+    date, hardware, judge, predictions = (str(facts.get(name, "")) for name in names)
+    rounds = facts.get("rounds") or {}
+    return Recorded(date, hardware, judge, predictions, str(rounds.get(str(round), "")))
 
 
 def method_row(method: Method) -> MethodRow:

@@ -13,8 +13,14 @@ from benchmark import vocabulary
 from benchmark.models import Method, RunTally, Submission, Task
 from leaderboard import ranking
 from leaderboard.figures import Interval
-from leaderboard.rows import Cell, Funnel, GpuRow, MethodRow, Result
-from leaderboard.selectors.board import in_round, listed_counting, method_row, results_of
+from leaderboard.rows import Cell, Funnel, GpuRow, MethodRow, Recorded, Result
+from leaderboard.selectors.board import (
+    in_round,
+    listed_counting,
+    method_row,
+    recorded_row,
+    results_of,
+)
 from leaderboard.summaries import funnel
 
 
@@ -24,6 +30,7 @@ class SubmissionLine:
     label: str
     candidates: int
     created_at: datetime
+    recorded: Recorded | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,14 @@ def card(slug: str, user: Any) -> Card | None:
         .annotate(candidate_count=Count("candidates"))
     )
     lines = tuple(
-        SubmissionLine(s.uuid, s.label, s.candidate_count, s.created_at) for s in submissions
+        SubmissionLine(
+            s.uuid,
+            s.label,
+            s.candidate_count,
+            s.created_at,
+            recorded_row(s.recorded) if s.recorded else None,
+        )
+        for s in submissions
     )
     if not lines:
         return None
@@ -103,11 +117,9 @@ def on_gpus(
     """The final results by GPU, and every round's where there are several. Three queries."""
     known = tuple(_current_tasks())
     by_round, final = _by_round(method, gpus, {task.id: task.digest for task in known})
-    summaries = tuple(
-        _summary(gpu, final[gpu.id], known)
-        for gpu in gpus
-        if final.get(gpu.id) and _chosen(gpu, known)
-    )
+    shown = [gpu for gpu in gpus if final.get(gpu.id) and _chosen(gpu, known)]
+    placed = _placed(shown, final, known)
+    summaries = tuple(_summary(gpu, final[gpu.id], known, placed[gpu.slug]) for gpu in shown)
     rounds = tuple(
         _round(gpu, number, results)
         for gpu in gpus
@@ -153,11 +165,28 @@ def _chosen(gpu: GpuRow, known: Sequence[_Known]) -> list[_Known]:
     return [task for task in known if gpu.can_time or task.interpretable]
 
 
-def _summary(gpu: GpuRow, final: Mapping[int, Result], known: Sequence[_Known]) -> OnGpu:
+def _placed(
+    gpus: Iterable[GpuRow], final: Mapping[int, Mapping[int, Result]], known: Sequence[_Known]
+) -> dict[str, ranking.Placed]:
+    """The method on each GPU with its interval; GPUs of the same tasks share the draws."""
+    alike: dict[tuple[int, ...], list[ranking.Entry]] = {}
+    for gpu in gpus:
+        tasks = tuple(task.id for task in _chosen(gpu, known))
+        results = [final[gpu.id][task] for task in tasks if task in final[gpu.id]]
+        solved = {r.task: r.speedup.value if r.speedup else None for r in results if r.is_solved}
+        alike.setdefault(tasks, []).append(ranking.Entry(gpu.slug, solved))
+    return {
+        placed.key: placed
+        for tasks, entries in alike.items()
+        for placed in ranking.rank(entries, tasks)
+    }
+
+
+def _summary(
+    gpu: GpuRow, final: Mapping[int, Result], known: Sequence[_Known], placed: ranking.Placed
+) -> OnGpu:
     tasks = _chosen(gpu, known)
     results = [final[task.id] for task in tasks if task.id in final]
-    solved = {r.task: r.speedup.value if r.speedup else None for r in results if r.is_solved}
-    (placed,) = ranking.rank([ranking.Entry(gpu.slug, solved)], [task.id for task in tasks])
     return OnGpu(
         gpu=gpu,
         funnel=funnel(results, len(tasks), gpu.can_time),

@@ -9,8 +9,8 @@ from uuid import UUID
 from benchmark import vocabulary
 from benchmark.models import Audit, Measurement, Run, Submission
 from leaderboard.figures import Interval, interval, verdict_word
-from leaderboard.rows import COUNTED
-from leaderboard.selectors.board import state_of
+from leaderboard.rows import COUNTED, Recorded
+from leaderboard.selectors.board import recorded_row, state_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,8 @@ class RunPage:
     created_at: datetime
     measurements: tuple[MeasurementRow, ...]
     audits: tuple[AuditRow, ...]
+    recorded: Recorded | None
+    source_is_stored: bool
 
     @property
     def timed(self) -> tuple[MeasurementRow, ...]:
@@ -123,10 +125,12 @@ def run_page(uuid: UUID, user: Any) -> RunPage | None:
 
 
 def run_source(uuid: UUID, user: Any) -> tuple[str, str] | None:
-    """The candidate's (task, text), for download; None where hidden or withdrawn."""
+    """The candidate's (task, text), for download; None where hidden, withdrawn or not stored."""
     visible = Submission.objects.visible_to(user).filter(withdrawn_at__isnull=True)
     return (
-        Run.objects.filter(candidate__submission__in=visible, uuid=uuid)
+        Run.objects.filter(
+            candidate__submission__in=visible, candidate__source__size__gt=0, uuid=uuid
+        )
         .values_list("candidate__task__slug", "candidate__source__text")
         .first()
     )
@@ -181,6 +185,10 @@ def _page(run: Run) -> RunPage:
         created_at=run.created_at,
         measurements=tuple(_measurements(run.measurements.all(), run.gpu.can_time)),
         audits=audits,
+        recorded=recorded_row(submission.recorded, candidate.round)
+        if submission.recorded
+        else None,
+        source_is_stored=candidate.source.is_stored,
     )
 
 

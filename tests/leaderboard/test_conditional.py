@@ -5,12 +5,13 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.http import HttpResponse
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from benchmark import vocabulary
-from benchmark.models import Audit, Board
-from leaderboard import conditional
+from benchmark.models import Audit, Board, Submission
+from leaderboard import conditional, kept
 from leaderboard.charts.registry import CHARTS
 from runner import dispatch
 from runner.models import Job
@@ -164,3 +165,56 @@ def test_an_unknown_value_is_a_404_that_nobody_keeps(client, settled):
 
 def test_a_site_without_results_has_no_version_yet(client, db):
     assert "ETag" not in client.get("/")
+
+
+def test_an_answer_is_kept_until_something_changes(client, settled):
+    first = client.get("/leaderboard/")
+    with CaptureQueriesContext(connection) as queries:
+        again = client.get("/leaderboard/")
+    assert len(queries) == 1  # the generation
+    assert again.content == first.content
+    assert again.headers == first.headers
+    change_audit(settled)
+    assert client.get("/leaderboard/").content != first.content
+
+
+def test_answers_are_kept_apart_by_address_and_host(client, settled, settings):
+    settings.ALLOWED_HOSTS = ["testserver", "other.example"]
+    client.get("/leaderboard/")
+    for url, headers in [
+        ("/leaderboard/?round=0", {}),
+        ("/leaderboard/", {"Host": "other.example"}),
+    ]:
+        with CaptureQueriesContext(connection) as queries:
+            client.get(url, headers=headers)
+        assert len(queries) > 1, (url, headers)
+
+
+def test_what_is_kept_is_bounded_and_the_least_asked_leaves():
+    answers = kept.Answers(2)
+    for place in ("a", "b", "c"):
+        answers.put((place,), HttpResponse(place))
+        answers.get(("a",))
+    assert [answers.get((place,)) is not None for place in ("a", "b", "c")] == [True, False, True]
+
+
+def test_refusals_and_cookies_are_not_kept():
+    answers = kept.Answers(2)
+    with_cookie = HttpResponse("mine")
+    with_cookie.set_cookie("a", "b")
+    answers.put(("cookie",), with_cookie)
+    answers.put(("missing",), HttpResponse("none", status=404))
+    assert answers.get(("cookie",)) is None
+    assert answers.get(("missing",)) is None
+
+
+def test_nobodys_own_page_is_kept_for_others(client, settled):
+    """An owner's method page names a private submission; a visitor's, asked after it, does not."""
+    owner = User.objects.create_user("owner")
+    Submission.objects.create(
+        method=settled.alpha.method, label="canary", visibility="private", submitted_by=owner
+    )
+    client.force_login(owner)
+    assert b"canary" in client.get("/methods/alpha/").content
+    client.logout()
+    assert b"canary" not in client.get("/methods/alpha/").content
