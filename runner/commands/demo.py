@@ -29,6 +29,7 @@ SAMPLES = (
     (ROOT / "samples/plain", "Plain Triton (ours)", "human"),
     (ROOT / "samples/verdicts", "Cautionary examples (ours)", "human"),
 )
+RECORDED = ROOT / "samples/recorded"  # what our judge measured on GPUs, without the sources
 START_SECONDS = 60
 GRACE_SECONDS = 10
 POLL_SECONDS = 1.0
@@ -142,6 +143,8 @@ def set_up(plan: Plan, console: Console) -> None:
         manage(plan, "migrate", "--verbosity", "0")
     with console.status("bringing in the tasks"):
         console.print(manage(plan, "sync_tasks").strip())
+    load_recorded(plan, console)
+    with console.status("choosing what to judge"):
         manage(plan, "judge_on", "--missing", *plan.gpus)
     for folder, method, kind in SAMPLES:
         if any(folder.rglob("*.*")):
@@ -150,6 +153,13 @@ def set_up(plan: Plan, console: Console) -> None:
                 "--label", label(folder),
             )  # fmt: skip
             console.print(f"{method}: {said.strip().partition(' ')[2]}")
+
+
+def load_recorded(plan: Plan, console: Console, folder: Path = RECORDED) -> None:
+    """Results that are recorded in `folder`, so that there is a board to look at from the start."""
+    if any(folder.glob("*.json*")):
+        with console.status("loading recorded results"):
+            console.print(manage(plan, "import_recorded", str(folder)).strip(), highlight=False)
 
 
 def label(folder: Path) -> str:

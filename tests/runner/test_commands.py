@@ -1,5 +1,6 @@
 """The commands of this package: what they refuse, in words, and what they leave behind."""
 
+import io
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ import click
 import httpx
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from runner import site_client
 from runner.commands import demo, status, submit, worker
@@ -181,3 +183,14 @@ def test_a_job_that_was_lost_and_asked_again_no_longer_counts_as_lost(job: Job) 
     Job.objects.create(candidate=job.candidate, gpu=job.gpu)
     tally = Tally.read()
     assert (tally.lost, tally.is_over, tally.total) == (0, False, 1)
+
+
+def test_demo_loads_what_is_recorded_and_needs_nothing_where_nothing_is(tmp_path: Path) -> None:
+    plan = demo.Plan(tmp_path / "state", 1, ("cpu",), ("cpu-interpreter",))
+    out = io.StringIO()
+    demo.load_recorded(plan, Console(file=out), tmp_path)
+    assert out.getvalue() == ""
+    (tmp_path / "broken.json.gz").write_bytes(b"no recording")
+    plan.state.mkdir()
+    with pytest.raises(click.ClickException, match=r"broken\.json\.gz"):
+        demo.load_recorded(plan, Console(file=out), tmp_path)
