@@ -136,6 +136,10 @@ def test_a_long_listing_is_left_out_of_a_reason() -> None:
     assert essence(text) == "CompilationError: at 12:4: ... line 46 line 47 line 48 line 49"
 
 
+def test_addresses_do_not_tell_equal_reasons_apart() -> None:
+    assert essence("<block at 0x7feffa8ee630> of 0x1f") == "<block at 0x...> of 0x1f"
+
+
 def test_usage_is_read_from_the_vendors_own_tool() -> None:
     said = (
         "Resource usage:\n Common:\n  GLOBAL:0\n Function k:\n  REG:96 STACK:40 SHARED:0 LOCAL:0\n"
