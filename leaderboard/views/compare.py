@@ -117,6 +117,7 @@ def _shared(read: Request, gpus: tuple[GpuRow, ...]) -> dict:
         "nav": "compare",
         "gpus": gpus,
         "choice": read.choice,
+        "data": read.data,
         "board": read.board,
         "asked": read.asked,
         "entrants": selectors.entrants(read.board),
