@@ -136,6 +136,11 @@ class Step:
         return {fate: found[fate] for fate in FATES}
 
     @property
+    def renewed(self) -> int:
+        """Of the tasks behind the real change, those with a new candidate: others can't change."""
+        return sum(change.is_offered and change.ratio is not None for change in self.changes)
+
+    @property
     def offered(self) -> int:
         return sum(change.is_offered for change in self.changes)
 

@@ -220,9 +220,9 @@ def _heat(
 
 
 def _medians(found: Portability) -> dict:
-    lines = [(PAPER["median"], "dot", "the paper", 1.0)]
+    lines = [(PAPER["median"], "dot", "the paper's median", 1.0)]
     if found.summary:
-        lines.append((found.summary.median, "solid", "here", 1.07))
+        lines.append((found.summary.median, "solid", "median here", 1.07))
     return {
         "shapes": [
             {
@@ -244,9 +244,9 @@ def _medians(found: Portability) -> dict:
                 "xanchor": "left",
                 "yanchor": "bottom",
                 "showarrow": False,
-                "text": f"median {where}: {digits(value)}x",
+                "text": f"{whose}: {digits(value)}x",
             }
-            for value, _, where, height in lines
+            for value, _, whose, height in lines
         ],
     }
 

@@ -1,5 +1,6 @@
 """What became of methods and their candidates on each device, from the boards of all of them."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -74,6 +75,12 @@ class Portability:
     @property
     def among_gpus(self) -> tuple[Line[Disagreement], ...]:
         return tuple(line for line in self.disagreements if line.found.among_gpus)
+
+    @property
+    def by_method(self) -> tuple[tuple[MethodRow, int], ...]:
+        """How many candidates of each method GPUs disagree on, the most first."""
+        counts = Counter(line.method for line in self.among_gpus)
+        return tuple(counts.most_common())
 
     @property
     def with_interpreter(self) -> tuple[Line[Disagreement], ...]:

@@ -141,8 +141,9 @@ def test_the_whole_way_is_one_step():
     found = refinement.step(ROUNDS, 0, 2)
     (kept,) = found.of("persistent")
     assert kept.ratio == 2
-    assert found.geometric.both == 1
+    assert found.geometric.both == found.renewed == 1
     assert found.geometric.real == pytest.approx(2)
+    assert refinement.step(ROUNDS, 0, 1).renewed == 0
 
 
 def test_what_counts_for_nothing_is_neither_correct_nor_failed():
