@@ -97,6 +97,13 @@ def read_busy(values: object) -> float:
     return min(values, default=0.0) / 1e3 if usable else 0.0  # type: ignore[call-overload]
 
 
+def require_own(trial: Trial, case: dict, activity: list[Activity]) -> None:
+    """The same of a call among the timed ones; raises Verdict when others' kernels do its work."""
+    share = own_share(activity)
+    if share is not None:
+        _require(trial, case, share, activity)
+
+
 def _require(trial: Trial, case: dict, share: float, activity: list[Activity]) -> None:
     if share >= LEAST_TIME_SHARE or trial.contract.delegates:
         return

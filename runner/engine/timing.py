@@ -17,7 +17,7 @@ from runner.engine import figures, physics, protocol, surprise
 from runner.engine.clocks import unsteady
 from runner.engine.figures import Interval, Pair
 from runner.engine.model import JudgeFailure
-from runner.engine.profiling import profile
+from runner.engine.profiling import profile, require_own
 from runner.engine.protocol import FAILED, NEXT, SEED, Channel
 from runner.engine.trial import Answer, Trial, Verdict
 from runner.engine.workers import Ended, Worker
@@ -100,7 +100,8 @@ def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = 
     heat = STILL_WARM if trial.clocks.is_hot else FROM_IDLE
     trial.referee.ask({"op": "heat", "seconds": heat})
     spin, samples = plan(trial, case)
-    busy = profile(trial, case, calls=1)[1]
+    activity, busy = profile(trial, case, calls=1)
+    require_own(trial, case, activity)
     found = CaseTimes()
     while len(found.pairs) * 2 < trial.options.max_blocks:
         before = trial.clocks.read()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmark.vocabulary import FORBIDDEN, PASSED, WRONG_VALUES
-from runner.engine import surprise
+from runner.engine import profiling, surprise
 from runner.engine.timing import Samples
 from runner.engine.trial import Answer, Trial, Verdict
 from tests.engine.test_timing import case, trial_of
@@ -48,3 +48,13 @@ def test_where_the_answer_says_nothing_nobody_looks(change):
     assert surprise.pick(trial, [CASE]) == "timed-large"
     trial.contract = replace(trial.contract, **change)
     assert surprise.pick(trial, [CASE]) == ""
+
+
+def test_others_kernels_in_a_call_among_the_timed_ones_are_forbidden():
+    trial = trial_of([CASE], 1.0)
+    rows = [["relu_kernel", True, True, 1, 10.0], ["vectorized_elementwise", False, True, 1, 90.0]]
+    with pytest.raises(Verdict, match="own kernels took 10%") as caught:
+        profiling.require_own(trial, CASE, profiling.read_activity(rows))
+    assert caught.value.verdict == FORBIDDEN
+    profiling.require_own(trial, CASE, profiling.read_activity(rows[:1]))
+    profiling.require_own(trial, CASE, [])

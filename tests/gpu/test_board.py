@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine import Candidate, Judge, Options, find_devices
+from runner.engine import Candidate, Judge, Limits, Options, find_devices
 from tests.gpu.sources import as_baseline, with_wrong_constant
 
 pytestmark = pytest.mark.gpu
@@ -14,41 +14,7 @@ pytestmark = pytest.mark.gpu
 ROOT = Path(__file__).resolve().parents[2]
 RELU = (ROOT / "samples" / "plain" / "Activation" / "relu.py").read_text()
 
-SIDE_STREAM = """
-_relu = relu
-_stream = torch.cuda.Stream()
-
-
-def relu(input, inplace=False):
-    with torch.cuda.stream(_stream):
-        return _relu(input, inplace)
-"""
-
-LEFT_STREAM = """
-_relu = relu
-
-
-def relu(input, inplace=False):
-    y = _relu(input, inplace)
-    torch.cuda.set_stream(torch.cuda.Stream())
-    return y
-"""
-
-FAST_CLOCK = """
-_elapsed = torch.cuda.Event.elapsed_time
-torch.cuda.Event.elapsed_time = lambda *events: _elapsed(*events) / 100
-torch.cuda.synchronize = lambda *_: None
-"""
-
-LATER_NOTHING = """
-_relu = relu
-_calls = [0]
-
-
-def relu(input, inplace=False):
-    _calls[0] += 1
-    return _relu(input, inplace) if _calls[0] < 60 else torch.empty_like(input)
-"""
+EXPLOITS = ROOT / "tests" / "exploits" / "gpu"
 
 
 @pytest.fixture(scope="module")
@@ -79,31 +45,37 @@ def test_pytorch_itself_is_forbidden(judge: Judge) -> None:
     assert judge.judge(Candidate("relu", source)).verdict == "forbidden"
 
 
+def exploit(name: str) -> Candidate:
+    """A cheat of `tests/exploits/gpu`; all of these are for relu."""
+    return Candidate("relu", (EXPLOITS / f"{name}.py").read_text())
+
+
 def test_work_on_a_stream_of_its_own_is_not_free(judge: Judge) -> None:
-    plain, hidden = (
-        judge.judge(Candidate("relu", RELU)),
-        judge.judge(Candidate("relu", RELU + SIDE_STREAM)),
-    )
+    plain, hidden = judge.judge(Candidate("relu", RELU)), judge.judge(exploit("side_stream"))
     assert hidden.verdict != "passed" or hidden.suspect or hidden.speedup < plain.speedup * 1.1
 
 
 def test_the_current_stream_must_be_restored(judge: Judge) -> None:
-    report = judge.judge(Candidate("relu", RELU + LEFT_STREAM))
+    report = judge.judge(exploit("left_stream"))
     assert report.verdict == "call-error"
     assert "stream" in report.detail
 
 
 def test_a_patched_clock_changes_nothing(judge: Judge) -> None:
-    plain, patched = (
-        judge.judge(Candidate("relu", RELU)),
-        judge.judge(Candidate("relu", RELU + FAST_CLOCK)),
-    )
+    plain, patched = judge.judge(Candidate("relu", RELU)), judge.judge(exploit("patched_clock"))
     assert patched.verdict != "passed" or abs(patched.speedup / plain.speedup - 1) < 0.05
 
 
 def test_stopping_the_work_in_the_timed_calls_is_found(judge: Judge) -> None:
-    assert judge.judge(Candidate("relu", RELU + LATER_NOTHING)).verdict in (
-        "wrong-values",
-        "non-finite",
-        "impossible",
-    )
+    assert judge.judge(exploit("stops_after_calls")).verdict == "wrong-values"
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"), [("illegal_address", "crashed"), ("endless_kernel", "timeout")]
+)
+def test_a_broken_context_ends_with_its_candidate(name: str, verdict: str) -> None:
+    options = Options(trust_candidates=True, limits=Limits(call=20))
+    with Judge(find_devices("cuda")[0], options) as judge:
+        assert judge.judge(exploit(name)).verdict == verdict
+        after = judge.judge(Candidate("relu", RELU))
+    assert (after.verdict, after.detail, after.suspect) == ("passed", "", False)
