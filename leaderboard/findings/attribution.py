@@ -1,22 +1,23 @@
 """How much of correctness category and method explain: logistic models of counts by cell.
 
 A candidate is correct or not; a cell is a method's candidates in a category. Four models are fitted
-on cells by statsmodels: none, method, category, both. Its deviance on cells is measured from the
-model that gives each cell its own probability, which is the one with the interaction. Adding that
-model's deviance from the single candidates turns all of them into deviances of candidates, so that
-shares are those of a model with one row per candidate.
+by statsmodels: none, method, category, both, each on cells added up as far as it tells them apart.
+Its deviance is measured from the model that gives each of these its own probability; with that
+model's own deviance from the single candidates added, shares are those of a model with one row per
+candidate. The cells' own probabilities are the model with the interaction.
 
 Where nobody, or everybody, is correct throughout a category or a method, its coefficient has no
-finite estimate. The deviance has a limit all the same, and the fit runs into it; degrees of freedom
-count such a coefficient like any other.
+finite estimate. The deviance has a limit all the same, and that is what is given; degrees of
+freedom count such a coefficient like any other.
 
 statsmodels takes a second and 100 MB to import: that happens when a model is first fitted in a
 process, not when the site starts. Fits are kept by what they were fitted to.
 """
 
 import math
+import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -164,39 +165,88 @@ Fits = dict[str, tuple[float, int]]  # by model: deviance of the candidates, par
 
 def _fits(cells: Sequence[Tally], categories: list[str], methods: list[str]) -> Fits | None:
     """None where a fit didn't converge. Factors with one level have no model of their own."""
-    own = _deviance_of_cells(cells)
-    by_method = [[float(cell.method == name) for name in methods] for cell in cells]
-    by_category = [[float(cell.category == name) for name in categories] for cell in cells]
-    designs: dict[str, list[list[float]]] = {NONE: [[1.0] for _ in cells]}
+    rows: dict[str, tuple[Tally, ...]] = {NONE: _summed(cells, lambda cell: ("", ""))}
     if len(methods) > 1:
-        designs[METHOD] = by_method
+        rows[METHOD] = _summed(cells, lambda cell: ("", cell.method))
     if len(categories) > 1:
-        designs[CATEGORY] = by_category
-    if len(designs) == 3:
-        designs[BOTH] = [a + b[1:] for a, b in zip(by_category, by_method, strict=True)]
+        rows[CATEGORY] = _summed(cells, lambda cell: (cell.category, ""))
+    if len(rows) == 3:
+        rows[BOTH] = tuple(cells)
     fits: Fits = {}
-    for name, design in designs.items():
-        fitted = _fit(cells, design)
-        if not fitted.converged:
+    for name, tallies in rows.items():
+        fitted = _fit(tallies)
+        if fitted is None:
             return None
-        fits[name] = (own + float(fitted.deviance), int(fitted.df_model) + 1)
+        fits[name] = fitted
     if BOTH in fits and len(cells) > fits[BOTH][1]:
-        fits[CELLS] = (own, len(cells))
+        fits[CELLS] = (_deviance_of_cells(cells), len(cells))
     return fits
 
 
-def _fit(cells: Sequence[Tally], design: list[list[float]]) -> Any:
-    """A binomial GLM with logit link, on rows of (successes, failures)."""
-    # Not at the top: see the module's docstring.
+def _summed(cells: Iterable[Tally], key: Callable[[Tally], tuple[str, str]]) -> tuple[Tally, ...]:
+    """Cells added up by `key`, their (category, method) as far as a model tells them apart."""
+    sums: dict[tuple[str, str], list[int]] = {}
+    for cell in cells:
+        entry = sums.setdefault(key(cell), [0, 0])
+        entry[0] += cell.successes
+        entry[1] += cell.trials
+    return tuple(Tally(*levels, *entry) for levels, entry in sums.items())
+
+
+def _fit(rows: tuple[Tally, ...]) -> tuple[float, int] | None:
+    """(deviance of the candidates, parameters) of a binomial GLM with logit link on the rows'
+    category and method, whose levels may be one. None where it didn't converge.
+
+    What ended alike throughout a category or a method adds nothing to the deviance in the limit,
+    so it is left out of the fit, which then has no infinite coefficient to run after.
+    """
+    GLM, Binomial, matrix_rank = _library()
+    parameters = int(matrix_rank(_design(rows)))
+    mixed = _mixed(rows)
+    if not mixed:
+        return 0.0, parameters
+    outcomes = [[row.successes, row.trials - row.successes] for row in mixed]
+    with warnings.catch_warnings():
+        # Of separation, rank and residual degrees of freedom: small tables have all three, and
+        # convergence and rank are looked at here.
+        warnings.simplefilter("ignore")
+        fitted = GLM(outcomes, _design(mixed), family=Binomial()).fit()
+    if not fitted.converged:
+        return None
+    return _deviance_of_cells(mixed) + float(fitted.deviance), parameters
+
+
+def _library() -> tuple[Any, Any, Any]:
+    """What statsmodels and numpy do here, imported late: see the module's docstring."""
+    # Read when BLAS is loaded: several threads take longer to find one another than one takes to
+    # solve systems of this size, and other web processes want the cores.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from numpy.linalg import matrix_rank
     from statsmodels.genmod.families import Binomial
     from statsmodels.genmod.generalized_linear_model import GLM
 
-    outcomes = [[cell.successes, cell.trials - cell.successes] for cell in cells]
-    with warnings.catch_warnings():
-        # Of separation, rank and residual degrees of freedom: all three are met here on purpose,
-        # and what matters of them, convergence and rank, is read from the fit.
-        warnings.simplefilter("ignore")
-        return GLM(outcomes, design, family=Binomial()).fit()
+    return GLM, Binomial, matrix_rank
+
+
+def _design(rows: Sequence[Tally]) -> list[list[float]]:
+    """A column for each category, and for each method but the first."""
+    categories, methods = _levels(rows)
+    return [
+        [float(row.category == name) for name in categories]
+        + [float(row.method == name) for name in methods[1:]]
+        for row in rows
+    ]
+
+
+def _mixed(rows: tuple[Tally, ...]) -> tuple[Tally, ...]:
+    """Without categories and methods that ended alike, or do so once others are gone."""
+    alike = {factor: set(_edges(rows, factor)) for factor in ("category", "method")}
+    left = tuple(
+        row
+        for row in rows
+        if row.category not in alike["category"] and row.method not in alike["method"]
+    )
+    return left if len(left) == len(rows) else _mixed(left)
 
 
 def _deviance_of_cells(cells: Iterable[Tally]) -> float:

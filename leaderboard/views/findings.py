@@ -103,6 +103,7 @@ def findings(request: HttpRequest) -> HttpResponse:
         "difficulties": vocabulary.DIFFICULTIES,
         "rounds": range(6),
         "lanes": vocabulary.ORIGINS,
+        "is_narrowed": choice is not None and choice != Choice(choice.gpu),
         "band": round(100 * vocabulary.NEUTRAL_BAND),
     }
     if choice is not None:

@@ -20,13 +20,15 @@ from leaderboard.charts import findings as charts
 from leaderboard.charts import findings_captions as captions
 from leaderboard.charts.base import csv_text
 from leaderboard.figures import MISSING
-from leaderboard.filters import read_choice
+from leaderboard.filters import Choice, read_choice
 from leaderboard.findings import beside, published, roofline, shares, taxonomy
 from leaderboard.findings.attribution import Absent, Attribution, Tally, attribute
 from leaderboard.findings.roofline import CaseTimes, Roof
 from leaderboard.findings.taxonomy import Ended
 from leaderboard.models import Publication
+from leaderboard.rows import COUNTED, GpuRow, MethodRow, Result, TaskRow
 from leaderboard.selectors import findings as selected
+from leaderboard.selectors.board import BoardData
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ROOT / "leaderboard" / "data" / "kernelbench-x.json"
@@ -79,34 +81,46 @@ def test_likelihood_ratios_and_bic_of_the_papers_counts(paper):
     assert fit.preferred.name == "method"
 
 
-def test_live_results_take_the_same_way_to_the_same_figures(db, make, paper):
-    """The paper's counts as runs of a site: one method a column, one candidate a task."""
-    put_on_a_site(make, paper)
-    found = live(gpu="h200")
+def test_live_results_take_the_same_way_to_the_same_figures(db, paper):
+    """The paper's counts as a board's results: a method a column, a candidate a task."""
+    found = selected.findings(board_of(paper))
     assert percent(found.correct, "method") == 3.3
     assert percent(found.correct, "category") == 10.2
-    assert found.judged == 704
+    assert percent(found.called, "method") == 4.3
+    assert (found.judged, found.missing, found.held) == (704, 0, 0)
+    assert found.all_endings.words == {"correct": 142, "wrong": 200, "build": 362}
 
 
-def put_on_a_site(make, paper):
-    gpu = make.gpu()
-    submissions = [make.submission(make.method(f"m{i}"), "one") for i in range(len(paper.kept))]
+def board_of(paper):
+    methods = [MethodRow(i, f"m{i}", name, "model", "") for i, name in enumerate(paper.kept)]
+    tasks, results = [], {}
     for count in paper.counts:
         slug = vocabulary.CATEGORY_BY_NAME[count.category].slug
         for place in range(count.tasks):
-            task = make.task(f"{slug}-{place}", slug)
-            for submission, compiled, correct in zip(
-                submissions, count.compiled, count.correct, strict=False
-            ):
-                make.run(submission, task, gpu, **ending(place, compiled, correct))
+            task = TaskRow(len(tasks), f"{slug}-{place}", slug, 1, ("float32",), True)
+            tasks.append(task)
+            for method in methods:
+                verdict, stage = ending(place, count.compiled[method.id], count.correct[method.id])
+                results[method.id, task.id] = Result(
+                    method=method.id,
+                    task=task.id,
+                    round=0,
+                    run=uuid4(),
+                    verdict=verdict,
+                    stage=stage,
+                    speedup=None,
+                    state=COUNTED,
+                )
+    gpu = GpuRow(0, "h200", "H200", "sm_90", True, len(results))
+    return BoardData(Choice(gpu), tuple(tasks), tuple(methods), results)
 
 
 def ending(place, compiled, correct):
     if place < correct:
-        return {"speedup": 1.2}
+        return vocabulary.PASSED, "time"
     if place < compiled:
-        return {"verdict": vocabulary.WRONG_VALUES, "stage": "check"}
-    return {"verdict": vocabulary.CALL_ERROR, "stage": "call"}
+        return vocabulary.WRONG_VALUES, "check"
+    return vocabulary.CALL_ERROR, "call"
 
 
 def live(**asked):
