@@ -1,9 +1,10 @@
 """Pure: two methods task by task, and what that says about correctness, speed and coverage."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
 from benchmark import vocabulary
 from leaderboard.figures import Interval
@@ -46,11 +47,6 @@ class Pair:
         first, second = self.speedups
         return first.value / second.value if first and second else None
 
-    @property
-    def is_shared(self) -> bool:
-        """Judged for both, so that it can tell them apart."""
-        return ABSENT not in self.outcomes
-
 
 @dataclass(frozen=True, slots=True)
 class Speed:
@@ -77,9 +73,9 @@ class Speed:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
-    """`pairs` holds every task of the choice, in their order."""
+    """`pairs` holds every task of the choice, in their order. No slots: `groups` is made once."""
 
     choice: Choice
     first: MethodRow
@@ -91,45 +87,55 @@ class Comparison:
     def tasks(self) -> int:
         return len(self.pairs)
 
-    @property
-    def counts(self) -> Mapping[tuple[str, str], int]:
-        """Tasks by (first's outcome, second's outcome)."""
-        return Counter(pair.outcomes for pair in self.pairs)
+    @cached_property
+    def groups(self) -> Mapping[tuple[str, str], tuple[Pair, ...]]:
+        """Tasks by (first's outcome, second's outcome), every combination."""
+        found: dict[tuple[str, str], list[Pair]] = {
+            cell: [] for cell in product(OUTCOMES, OUTCOMES)
+        }
+        for pair in self.pairs:
+            found[pair.outcomes].append(pair)
+        return {cell: tuple(pairs) for cell, pairs in found.items()}
+
+    def count(self, first: str, second: str) -> int:
+        return len(self.groups[first, second])
 
     @property
     def shared(self) -> int:
-        return sum(pair.is_shared for pair in self.pairs)
+        """Tasks judged for both, which alone can tell them apart."""
+        return sum(len(pairs) for cell, pairs in self.groups.items() if ABSENT not in cell)
 
     @property
     def only_first(self) -> tuple[Pair, ...]:
         """Solved by the first, failed by the second."""
-        return self.of(SOLVED, FAILED)
+        return self.groups[SOLVED, FAILED]
 
     @property
     def only_second(self) -> tuple[Pair, ...]:
-        return self.of(FAILED, SOLVED)
+        return self.groups[FAILED, SOLVED]
+
+    @property
+    def both_failed(self) -> tuple[Pair, ...]:
+        return self.groups[FAILED, FAILED]
 
     @property
     def mcnemar(self) -> McNemar:
         return McNemar(len(self.only_first), len(self.only_second))
 
-    def of(self, first: str, second: str) -> tuple[Pair, ...]:
-        return tuple(pair for pair in self.pairs if pair.outcomes == (first, second))
-
     @property
     def solved(self) -> tuple[int, int]:
         """Of all tasks, as the ranking counts them."""
         return (
-            sum(pair.outcomes[0] == SOLVED for pair in self.pairs),
-            sum(pair.outcomes[1] == SOLVED for pair in self.pairs),
+            sum(self.count(SOLVED, other) for other in OUTCOMES),
+            sum(self.count(other, SOLVED) for other in OUTCOMES),
         )
 
     @property
     def solved_of_shared(self) -> tuple[int, int]:
-        both = len(self.of(SOLVED, SOLVED))
+        both = self.count(SOLVED, SOLVED)
         return both + self.mcnemar.only_first, both + self.mcnemar.only_second
 
-    @property
+    @cached_property
     def timed(self) -> tuple[Pair, ...]:
         """Pairs with a ratio, from the first's best to the second's."""
         timed = [pair for pair in self.pairs if pair.ratio is not None]
@@ -145,10 +151,11 @@ class Comparison:
     @property
     def coverage(self) -> tuple[tuple[Pair, ...], tuple[Pair, ...], tuple[Pair, ...]]:
         """Tasks judged for the first only, for the second only, for neither."""
+        groups = self.groups
         return (
-            tuple(p for p in self.pairs if p.outcomes[0] != ABSENT == p.outcomes[1]),
-            tuple(p for p in self.pairs if p.outcomes[1] != ABSENT == p.outcomes[0]),
-            tuple(p for p in self.pairs if p.outcomes == (ABSENT, ABSENT)),
+            (*groups[SOLVED, ABSENT], *groups[FAILED, ABSENT]),
+            (*groups[ABSENT, SOLVED], *groups[ABSENT, FAILED]),
+            groups[ABSENT, ABSENT],
         )
 
 

@@ -96,7 +96,7 @@ def outcomes(c: Comparison) -> Table:
     return Table(
         ("method_a", "outcome_a", "method_b", "outcome_b", "tasks", "mcnemar_p"),
         tuple(
-            (c.first.name, a, c.second.name, b, c.counts.get((a, b), 0), c.mcnemar.p)
+            (c.first.name, a, c.second.name, b, c.count(a, b), c.mcnemar.p)
             for a in OUTCOMES
             for b in OUTCOMES
         ),

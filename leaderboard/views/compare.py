@@ -162,6 +162,6 @@ def _outcome_rows(c: Comparison) -> list[tuple[str, list[tuple[str, int]], int]]
     seen = [o for o in comparison.OUTCOMES if o != comparison.ABSENT or c.shared < c.tasks]
     rows = []
     for first in seen:
-        row = [(second, c.counts.get((first, second), 0)) for second in seen]
+        row = [(second, c.count(first, second)) for second in seen]
         rows.append((first, row, sum(count for _, count in row)))
     return rows

@@ -64,8 +64,8 @@ MIXED = compared([2.0, 3.0, WRONG, WRONG, 1.0, "-", "-"], [1.0, WRONG, 1.0, WRON
 
 
 def test_every_task_falls_into_one_cell():
-    assert sum(MIXED.counts.values()) == MIXED.tasks == 7
-    assert MIXED.counts["solved", "solved"] == 1
+    assert sum(len(pairs) for pairs in MIXED.groups.values()) == MIXED.tasks == 7
+    assert MIXED.count("solved", "solved") == 1
     assert (MIXED.mcnemar.only_first, MIXED.mcnemar.only_second) == (1, 1)
     assert MIXED.solved == (3, 3)
     assert MIXED.solved_of_shared == (2, 2)
