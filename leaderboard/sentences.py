@@ -1,10 +1,12 @@
 """What a comparison says, in sentences: which differences can be told, and which can't."""
 
+import math
 from dataclasses import dataclass
 
 from benchmark import vocabulary
 from leaderboard.comparison import Comparison, Speed
 from leaderboard.figures import Interval, figure
+from leaderboard.statistics.paired import LEVEL
 
 WIDTH = f"{100 * vocabulary.NEUTRAL_BAND:g} %"
 BAND = 1 + vocabulary.NEUTRAL_BAND
@@ -21,7 +23,7 @@ class Lead:
 
 def p_text(p: float) -> str:
     """Two significant digits; what is smaller than 0.001 says only that."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+    return "p < 0.001" if p < 0.001 else f"p = {p:#.2g}"
 
 
 def correctness(c: Comparison) -> str:
@@ -74,7 +76,8 @@ def multiplicity(ranked: int) -> str:
         return text
     return (
         f"{text} The board's {ranked} ranked methods make {pairs} pairs: who picks the most "
-        f"different of them should ask for p < {0.05 / pairs:.1g} instead of 0.05 (Bonferroni)."
+        f"different of them should ask for p < {_one_digit(LEVEL / pairs)} instead of {LEVEL} "
+        "(Bonferroni)."
     )
 
 
@@ -121,6 +124,11 @@ def _sign(speed: Speed, lead: Lead) -> str:
         f"{who} on {most} of the {sign.decided} tasks that differ by more than {WIDTH}, "
         f"sign test {p_text(sign.p)}"
     )
+
+
+def _one_digit(p: float) -> str:
+    """Without an exponent, however small."""
+    return f"{p:.{-math.floor(math.log10(p))}f}"
 
 
 def _tasks(count: int) -> str:

@@ -161,7 +161,13 @@ def test_a_device_that_cannot_time_compares_no_speed():
 
 @pytest.mark.parametrize(
     ("p", "text"),
-    [(0.0004, "p < 0.001"), (0.0123, "p = 0.012"), (0.8145, "p = 0.81"), (1, "p = 1")],
+    [
+        (0.0004, "p < 0.001"),
+        (0.0123, "p = 0.012"),
+        (0.8145, "p = 0.81"),
+        (1, "p = 1.0"),
+        (0.6, "p = 0.60"),
+    ],
 )
 def test_p_values_have_two_digits(p, text):
     assert sentences.p_text(p) == text
@@ -170,7 +176,9 @@ def test_p_values_have_two_digits(p, text):
 def test_p_values_are_called_the_pairs_own():
     assert sentences.multiplicity(2) == "Each p value is for this pair only."
     assert "15 pairs" in sentences.multiplicity(6)
-    assert "p < 0.003" in sentences.multiplicity(6)
+    assert "p < 0.003 instead of 0.05" in sentences.multiplicity(6)
+    assert "1225 pairs" in sentences.multiplicity(50)
+    assert "p < 0.00004 " in sentences.multiplicity(50)
 
 
 def curves(*columns):
