@@ -114,7 +114,8 @@ class Judged:
 def _findings(data: BoardData) -> Findings:
     judged = tuple(_judged(data))
     methods = {one.method.slug: one.method for one in judged}
-    speeds = tuple(_speeds(judged))
+    ids = {method.id for method in methods.values()}
+    present = sum(result.method in ids for result in data.results.values())
     ended = [Ended(j.task.category_label, j.task.id, _word(j.result)) for j in judged]
     categories = [c.label for c in vocabulary.CATEGORIES]
     by_category = (
@@ -125,14 +126,11 @@ def _findings(data: BoardData) -> Findings:
         methods=tuple(methods[slug] for slug in sorted(methods)),
         judged=len(judged),
         held=sum(not result.is_judged for result in data.results.values()),
-        missing=len(methods) * len(data.tasks)
-        - sum(
-            result.method in {m.id for m in methods.values()} for result in data.results.values()
-        ),
+        missing=len(methods) * len(data.tasks) - present,
         correct=attribution.attribute(_tallies(judged, "correct")),
         called=attribution.attribute(_tallies(judged, "called")),
         pooled=shares.speeds("all methods", _speedups(judged)),
-        speeds=speeds,
+        speeds=tuple(_speeds(judged)),
         endings=tuple(row for row in by_category if row.judged),
         all_endings=taxonomy.endings("all categories", ended),
         words=taxonomy.words_of([taxonomy.endings("", ended)]),
