@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, median
 
+from leaderboard import ranking
 from leaderboard.figures import Interval
 from leaderboard.rows import GpuRow, Result
-from leaderboard.statistics.bootstrap import mean_interval
 from leaderboard.statistics.correlation import Agreement, agreement
 
 TAIL = 40  # one part in 40 beyond each end: 95 % between; whole, as 2**n is exact
@@ -244,15 +244,11 @@ def relative(own: Sequence[Candidate], gpus: Sequence[GpuRow]) -> Relative | Non
         return None
     means = {gpu: fmean(math.log(speedups[gpu]) for speedups in common) for gpu in used}
     best = max(sorted(used), key=means.__getitem__)
-    shares = {gpu: _share([s[gpu] / s[best] for s in common]) for gpu in sorted(used)}
-    return Relative(len(common), best, shares)
-
-
-def _share(ratios: Sequence[float]) -> Interval:
-    """Their geometric mean, with its bootstrap interval."""
-    logs = tuple(map(math.log, ratios))
-    low, high = mean_interval(logs)
-    return Interval(math.exp(fmean(logs)), math.exp(low), math.exp(high))
+    entries = [
+        ranking.Entry(str(gpu), {i: s[gpu] / s[best] for i, s in enumerate(common)}) for gpu in used
+    ]
+    placed = ranking.rank(entries, range(len(common)))
+    return Relative(len(common), best, {int(p.key): p.speedup for p in placed if p.speedup})
 
 
 def _with_outcome(

@@ -18,7 +18,7 @@ On logarithms the terms multiply to the change of the geometric mean.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TypeVar
 
@@ -71,9 +71,17 @@ class RatioSplit:
     entered: int
     left: int
     real: float | None
-    real_interval: Interval | None
     entering: float
     leaving: float
+    ratios: tuple[float, ...]  # after / before of each task of B
+
+    @property
+    def real_interval(self) -> Interval | None:
+        """By the bootstrap over tasks; made when asked for, as it takes a while."""
+        if self.real is None:
+            return None
+        low, high = mean_interval(tuple(map(math.log, self.ratios)))
+        return Interval(self.real, math.exp(low), math.exp(high))
 
     @property
     def change(self) -> float:
@@ -168,15 +176,22 @@ def standings(rounds: Rounds) -> dict[int, dict[int, Result]]:
     return after
 
 
+def counts(rounds: Rounds) -> tuple[RoundSummary, ...]:
+    """One of each round, the speedups without their intervals."""
+    after = standings(rounds)
+    return tuple(
+        _summary(number, rounds[number].values(), after[number].values()) for number in after
+    )
+
+
 def summaries(rounds: Rounds, tasks: Sequence[int]) -> tuple[RoundSummary, ...]:
-    """One of each round. `tasks`: all that the device could have judged, the denominator."""
+    """`counts` with intervals. `tasks`: all that the device could have judged, as they weigh in
+    the bootstrap.
+    """
     after = standings(rounds)
     entries = [ranking.Entry(str(number), _solved(after[number])) for number in after]
     speedups = {placed.key: placed.speedup for placed in ranking.rank(entries, tasks)}
-    return tuple(
-        _summary(number, rounds[number].values(), after[number].values(), speedups[str(number)])
-        for number in after
-    )
+    return tuple(replace(row, speedup=speedups[str(row.number)]) for row in counts(rounds))
 
 
 def step(rounds: Rounds, start: int, end: int) -> Step:
@@ -211,7 +226,7 @@ def ratio_split(before: Mapping[Key, float], after: Mapping[Key, float]) -> Rati
     logs = split(_each(math.log, before), _each(math.log, after))
     if logs is None:
         return None
-    ratios = {key: after[key] / before[key] for key in before.keys() & after.keys()}
+    both = sorted(before.keys() & after.keys(), key=str)
     return RatioSplit(
         before=math.exp(logs.before),
         after=math.exp(logs.after),
@@ -219,9 +234,9 @@ def ratio_split(before: Mapping[Key, float], after: Mapping[Key, float]) -> Rati
         entered=logs.entered,
         left=logs.left,
         real=None if logs.real is None else math.exp(logs.real),
-        real_interval=_mean_interval(ratios),
         entering=math.exp(logs.entering),
         leaving=math.exp(logs.leaving),
+        ratios=tuple(after[key] / before[key] for key in both),
     )
 
 
@@ -261,9 +276,7 @@ def _fate(before: Result | None, after: Result) -> str:
     return LOST if was else FAILING
 
 
-def _summary(
-    number: int, offered: Iterable[Result], standing: Iterable[Result], speedup: Interval | None
-) -> RoundSummary:
+def _summary(number: int, offered: Iterable[Result], standing: Iterable[Result]) -> RoundSummary:
     here = [result for result in offered if result.is_judged]
     judged = [result for result in standing if result.is_judged]
     speeds = [speed for result in judged if (speed := _speed(result))]
@@ -276,7 +289,7 @@ def _summary(
         timed=len(speeds),
         geometric=ranking.geometric_mean(speeds),
         arithmetic=fmean(speeds) if speeds else None,
-        speedup=speedup,
+        speedup=None,
     )
 
 
@@ -301,12 +314,3 @@ def _weighted(values: Sequence[float], kept: float, count: int) -> float:
 
 def _each(function: Callable[[float], float], values: Mapping[Key, float]) -> dict[Key, float]:
     return {key: function(value) for key, value in values.items()}
-
-
-def _mean_interval(ratios: Mapping[Key, float]) -> Interval | None:
-    """Of their geometric mean, by the bootstrap over tasks."""
-    if not ratios:
-        return None
-    logs = tuple(math.log(ratio) for ratio in ratios.values())
-    low, high = mean_interval(logs)
-    return Interval(math.exp(fmean(logs)), math.exp(low), math.exp(high))

@@ -1,23 +1,18 @@
 """What became of methods and their candidates on each device, from the boards of all of them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
-from uuid import UUID
 
-from django.db.models import Count
-
-from benchmark import vocabulary
-from benchmark.models import Submission
 from leaderboard import devices_compared as compared
 from leaderboard import kept
 from leaderboard.derived import Derived
 from leaderboard.devices_compared import Candidate, Disagreement, Judged, Pair, Ratio, Relative
 from leaderboard.figures import Interval
 from leaderboard.filters import Choice
-from leaderboard.rows import Board, Cell, GpuRow, MethodRow, Standing, TaskRow
-from leaderboard.selectors.board import BoardData, in_round, listed_counting
+from leaderboard.rows import Board, Cell, GpuRow, MethodRow, Recorded, Standing, TaskRow
+from leaderboard.selectors.board import BoardData
 
 KEPT_SELECTIONS = 8
 What = TypeVar("What")
@@ -66,7 +61,8 @@ class Portability:
     disagreements: tuple[Line[Disagreement], ...]
     pairs: tuple[Pair, ...]
     ratios: tuple[Line[Ratio], ...]
-    summary: compared.RatioSummary | None = field(default=None)
+    summary: compared.RatioSummary | None
+    recorded: tuple[Recorded, ...]
 
     @property
     def timing(self) -> tuple[GpuRow, ...]:
@@ -128,27 +124,25 @@ def _portability(
         pairs=compared.pairs(several, gpus, _places(gpus, boards)),
         ratios=tuple(line(row, row.method, row.task) for row in ratios),
         summary=compared.ratio_summary([row.ratio for row in ratios]),
+        recorded=tuple(_recorded(boards)),
     )
 
 
 def _judged(gpus: Sequence[GpuRow], boards: Sequence[tuple[BoardData, Board]]) -> Iterable[Judged]:
     """Every result that a board is made of; its candidate is told by submission and round."""
-    submissions = _submissions(gpus)
     for gpu, (data, _) in zip(gpus, boards, strict=True):
         for result in data.results.values():
-            yield Judged(gpu.id, (submissions.get(result.run, 0), result.round), result)
+            yield Judged(gpu.id, (result.submission, result.round), result)
 
 
-def _submissions(gpus: Sequence[GpuRow]) -> Mapping[UUID, int]:
-    """Run -> submission, for methods that have several: elsewhere the round tells enough."""
-    if len(gpus) < 2:
-        return {}
-    listed = Submission.objects.listed().order_by().values("method_id")
-    several = listed.annotate(count=Count("pk")).filter(count__gt=1).values("method_id")
-    counting = in_round(listed_counting(), None).filter(
-        origin=vocabulary.MEASURED, gpu__in=[gpu.id for gpu in gpus], method__in=several
-    )
-    return dict(counting.values_list("uuid", "submission_id"))
+def _recorded(boards: Iterable[tuple[BoardData, Board]]) -> Iterable[Recorded]:
+    """What the boards show of results measured elsewhere, added up."""
+    sums: Counter[Recorded] = Counter()
+    for data, _ in boards:
+        for row in data.recorded:
+            sums[replace(row, results=0)] += row.results
+    for row, results in sums.items():
+        yield replace(row, results=results)
 
 
 def _places(

@@ -1,9 +1,8 @@
 """What the rounds of iterating methods did, on each device."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from uuid import UUID
 
 from django.db.models import Count, QuerySet
 
@@ -13,7 +12,7 @@ from leaderboard import kept, refinement
 from leaderboard.derived import Derived
 from leaderboard.filters import Choice
 from leaderboard.refinement import RoundSummary, Step, Transitions
-from leaderboard.rows import GpuRow, MethodRow, Result, TaskRow
+from leaderboard.rows import GpuRow, MethodRow, Recorded, Result, TaskRow
 from leaderboard.selectors.board import BoardData, listed_counting, results_of
 
 KEPT_INDEXES = 6  # one a GPU
@@ -63,6 +62,7 @@ class Index:
     gpu: GpuRow
     tasks: int
     rows: tuple[IndexRow, ...]
+    recorded: tuple[Recorded, ...]
 
 
 _INDEXES: Derived[Index] = Derived(KEPT_INDEXES)
@@ -113,17 +113,16 @@ def _index(data: BoardData, order: Sequence[MethodRow], gpu: GpuRow) -> Index:
     groups = counting.values("method_id").annotate(rounds=Count("round", distinct=True))
     several = groups.filter(rounds__gt=1).values("method_id")
     found = _by_round(counting.filter(method__in=several), data, gpu)
-    tasks = [task.id for task in data.tasks]
     rows = (
-        _index_row(method, found[method.id], tasks)
+        _index_row(method, found[method.id])
         for method in order
         if len(found.get(method.id, {})) > 1
     )
-    return Index(gpu, len(tasks), tuple(rows))
+    return Index(gpu, len(data.tasks), tuple(rows), data.recorded)
 
 
-def _index_row(method: MethodRow, rounds: Rounds, tasks: Sequence[int]) -> IndexRow:
-    first, *_, last = refinement.summaries(rounds, tasks)
+def _index_row(method: MethodRow, rounds: Rounds) -> IndexRow:
+    first, *_, last = refinement.counts(rounds)
     whole = refinement.step(rounds, first.number, last.number)
     return IndexRow(method, first, last, len(rounds), whole)
 
@@ -134,25 +133,13 @@ def _measured() -> QuerySet[CountingRun]:
 
 def _by_round(counting: QuerySet[CountingRun], data: BoardData, gpu: GpuRow) -> dict[int, Rounds]:
     """Method -> round -> task -> result: of each task, the rounds of the submission whose last one
-    counts on the board.
+    counts on the board. Two queries.
     """
-    chosen = {task.id for task in data.tasks}
     digests = dict(Task.objects.current().values_list("id", "digest"))
-    same = set(
-        _of_the_final(
-            counting.values_list("method_id", "task_id", "submission_id", "uuid", "is_final")
-        )
-    )
     found: dict[int, Rounds] = {}
     for _, result in results_of(counting, digests, gpu.can_time):
-        if result.task in chosen and result.run in same:
+        final = data.results.get((result.method, result.task))
+        if final is not None and final.submission == result.submission:
             by_round = found.setdefault(result.method, {})
             by_round.setdefault(result.round, {})[result.task] = result
     return found
-
-
-def _of_the_final(rows: Iterable[tuple[int, int, int, UUID, bool]]) -> Iterable[UUID]:
-    """Runs of the submission that has the final run for the method and task."""
-    listed = list(rows)
-    final = {(method, task): sub for method, task, sub, _, is_final in listed if is_final}
-    return (run for method, task, sub, run, _ in listed if final.get((method, task)) == sub)
