@@ -99,8 +99,8 @@ def read_module(text: str, context: Any) -> Any:
 def nvidia_figures(cubin: bytes) -> dict:
     """Registers and spills per thread, by the vendor's own tool from Triton's wheel.
 
-    As spills count what Triton counts on a board: words of a thread's stack, which Triton's kernels
-    use for nothing else.
+    As spills count what Triton counts on a board: words of a thread's local memory. Beside spilled
+    registers these are the tables of libdevice's trigonometry, some ten words.
     """
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
