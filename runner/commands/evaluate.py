@@ -160,9 +160,11 @@ def command(
 
 
 def _default_jobs(device: DeviceSpec) -> int:
-    """On a board compiling keeps every core busy; the interpreter computes on several by itself."""
+    """On a board compiling keeps every core busy, and some wait to be timed; the interpreter
+    computes on several cores by itself.
+    """
     cores = os.cpu_count() or 2
-    return max(1, min(16, cores - 1) if device.kind == "cuda" else min(8, cores // 2))
+    return max(1, min(24, 3 * cores // 2) if device.kind == "cuda" else min(8, cores // 2))
 
 
 # -- resuming --

@@ -272,7 +272,10 @@ class Judge:
                 with self._alone(trial) if alone else contextlib.nullcontext():
                     self._run_stages(trial, alone)
             finally:
-                self._close_report(trial, session)
+                # A process that ends gives its memory on the board back, which holds the others up.
+                with self.turns.among_others():
+                    self._close_report(trial, session)
+                    session.end()
 
     def _run_stages(self, trial: Trial, alone: bool) -> None:
         for name in words.STAGES:

@@ -15,7 +15,6 @@ MAX_REASON = 2000
 ADDRESS = re.compile(r"0x[0-9a-f]{8,}")
 MAX_COUNT = 1 << 31
 TENSOR_MEMORY_LIMIT = 512  # columns of a block on sm_100: PTX ISA, tcgen05.alloc
-TRITON_NUMBER = {"sm_80": 80, "sm_89": 89, "sm_90": 90, "sm_100": 100, "sm_120": 120}
 AMD_WARP = 64
 
 
@@ -113,8 +112,8 @@ def groups(trace: Trace) -> list[list[tuple[int, dict]]]:
 
 def target_facts(one: Architecture) -> dict:
     """The architecture as Triton names it."""
-    if one.slug in TRITON_NUMBER:
-        return {"backend": "cuda", "arch": TRITON_NUMBER[one.slug], "warp": 32}
+    if one.vendor == "NVIDIA":
+        return {"backend": "cuda", "arch": int(one.slug.removeprefix("sm_")), "warp": 32}
     return {"backend": "hip", "arch": one.slug, "warp": AMD_WARP}
 
 

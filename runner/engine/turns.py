@@ -17,7 +17,7 @@ from pathlib import Path
 
 from runner.engine.model import DeviceSpec
 
-PATIENCE = 8.0  # seconds that the first who wants the board alone lets the others go on
+PATIENCE = 20.0  # seconds that the first who wants the board alone lets the others go on
 
 
 class Turns:

@@ -191,10 +191,16 @@ class TestConclude:
         assert "one within" not in finding.message
         assert trial.report.speedup == pytest.approx(2.0, rel=0.01)
 
-    def test_a_case_far_beyond_its_gate_has_no_speedup(self):
+    def test_one_wild_case_widens_the_speedup(self):
         trial = trial_of([case("one"), case("two")], 1.0)
-        with pytest.raises(Verdict, match="two within") as caught:
-            timing.conclude(trial, list(trial.contract.cases), [times(STEADY), times(WILD)])
+        timing.conclude(trial, list(trial.contract.cases), [times(STEADY), times(WILD)])
+        assert trial.report.speedup_high / trial.report.speedup_low > 1.08
+        assert [finding.code for finding in trial.report.findings] == ["wide-interval"]
+
+    def test_a_speedup_that_can_t_be_stated_isn_t(self):
+        trial = trial_of([case("one")], 1.0)
+        with pytest.raises(Verdict, match=r"the speedup within .* one within") as caught:
+            timing.conclude(trial, list(trial.contract.cases), [times(WILD)])
         assert caught.value.verdict == UNSTABLE
         assert trial.report.speedup is None
 
