@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from benchmark.admin import GpuAdmin, ReadOnly, SubmissionAdmin
 from benchmark.models import Gpu, Submission
 from runner import dispatch, submitting
-from runner.models import Device, Job
+from runner.models import BuildRequest, Device, Job
 
 
 @admin.register(Device)
@@ -46,6 +46,14 @@ class JobAdmin(ReadOnly, admin.ModelAdmin):
             self.message_user(request, "You may not change jobs.", messages.ERROR)
             return
         self.message_user(request, f"{dispatch.cancel(jobs)} jobs cancelled.")
+
+
+@admin.register(BuildRequest)
+class BuildRequestAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ("source", "task", "attempt", "sent_at", "started_at", "gave_up_at", "reason")
+    list_filter = ("attempt", "gave_up_at")
+    list_select_related = ("task", "source")
+    search_fields = ("source__sha256", "task__slug", "reason")
 
 
 @admin.action(description="Judge the selected submissions again", permissions=["change"])

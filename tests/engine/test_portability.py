@@ -16,6 +16,7 @@ from runner.engine.portability import (
     groups,
     kernel_build,
     read_trace,
+    target_facts,
     verdict_of,
 )
 
@@ -129,6 +130,11 @@ def test_launches_of_one_autotuner_stay_together() -> None:
     launches = tuple({**LAUNCH, "group": group} for group in (4, 2, 4))
     found = groups(Trace("timed", launches, {}))
     assert [[index for index, _ in group] for group in found] == [[0, 2], [1]]
+
+
+def test_architectures_have_the_names_that_triton_gives_them() -> None:
+    assert target_facts(ADA) == {"backend": "cuda", "arch": 89, "warp": 32}
+    assert target_facts(CDNA3) == {"backend": "hip", "arch": "gfx942", "warp": 64}
 
 
 def test_a_long_listing_is_left_out_of_a_reason() -> None:
