@@ -5,6 +5,7 @@ The generation is read before the rows, so what is kept under it is at least as 
 Generation 0 is a site in which nothing was ever recorded: nothing is kept for it.
 """
 
+import gc
 from collections import OrderedDict
 from functools import lru_cache
 from threading import Lock
@@ -83,5 +84,12 @@ def _board(generation: int, choice: Choice) -> tuple[BoardData, Board]:
 
 
 def _summed(choice: Choice) -> tuple[BoardData, Board]:
-    data = boards.board_data(choice)
-    return data, summaries.board(data)
+    """Built without Python looking for garbage: it would walk over all that is kept, several times,
+    and a board has no cycles to find.
+    """
+    gc.disable()
+    try:
+        data = boards.board_data(choice)
+        return data, summaries.board(data)
+    finally:
+        gc.enable()

@@ -23,8 +23,10 @@ LANE_BYTES = 8
 COUNT_BITS, LOG_BITS = 12, 40  # of a lane: solved, timed, sum of logs
 MOST_TASKS = (1 << COUNT_BITS) - 1
 LOG_MASK = (1 << LOG_BITS) - 1
+TIMED_MASK = MOST_TASKS << LOG_BITS
 LOG_SCALE = 1 << 20  # of log2 speedups in fixed point: finer than the three digits shown
 LOG_OFFSET = 64  # keeps them positive; a speedup beyond 2**-64 or 2**64 counts as that
+A_TASK_MORE = float(4 * LOG_OFFSET * LOG_SCALE)  # outweighs every mean
 Number = TypeVar("Number", int, float)
 
 
@@ -52,22 +54,12 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One resampling: by entry, tasks solved and the mean log2 speedup (None: none timed)."""
+    """One resampling, by entry. `means`: of log2 speedups as lanes hold them, 0 where none was
+    timed, which so comes after those that solved as many. `keys`: what is ranked, most first.
+    """
 
-    solved: tuple[int, ...]
-    logs: tuple[float | None, ...]
-
-    def ranks(self) -> list[int]:
-        """1, 2, 2, 4: equals share the better rank. An entry without a speedup comes after those
-        with one that solved as many.
-        """
-        keys = [
-            (2 * LOG_OFFSET + 2) * solved + (0.0 if log is None else log + LOG_OFFSET + 1)
-            for solved, log in zip(self.solved, self.logs, strict=True)
-        ]
-        worst_first = zip(sorted(keys), range(len(keys), 0, -1), strict=True)
-        best = dict(worst_first)  # of equal keys the last one stays: the better rank
-        return [best[key] for key in keys]
+    means: Sequence[float]
+    keys: Sequence[float]
 
 
 def rank(
@@ -82,7 +74,8 @@ def rank(
     whole = _unpack(sum(lanes), len(entries))
     sample = _bootstrap(lanes, len(entries), draws, seed)
     ranks = _rank_intervals(sample, len(entries))
-    positions = whole.ranks()
+    columns = list(zip(whole.means, *[draw.means for draw in sample], strict=True))
+    positions = competition_ranks(whole.keys)
     order = sorted(range(len(entries)), key=lambda i: (positions[i], entries[i].key))
     groups = _tie_groups([ranks[i] for i in order])
     return [
@@ -92,12 +85,19 @@ def rank(
             rank_low=min(ranks[i][0], positions[i]),
             rank_high=max(ranks[i][1], positions[i]),
             group=group,
-            solved=whole.solved[i],
+            solved=sum(1 for task in tasks if task in entries[i].solved),
             timed=sum(1 for task in tasks if entries[i].solved.get(task) is not None),
-            speedup=_speedup(whole.logs[i], [draw.logs[i] for draw in sample]),
+            speedup=_speedup(*columns[i]),
         )
         for i, group in zip(order, groups, strict=True)
     ]
+
+
+def competition_ranks(keys: Sequence[float]) -> list[int]:
+    """1, 2, 2, 4, the largest key first: equals share the better rank."""
+    worst_first = zip(sorted(keys), range(len(keys), 0, -1), strict=True)
+    best = dict(worst_first)  # of equal keys the last one stays: the better rank
+    return list(map(best.__getitem__, keys))
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
@@ -121,21 +121,20 @@ def _lane(entry: Entry, task: Hashable) -> int:
     if speedup is None:
         return solved
     log = min(max(math.log2(speedup), -LOG_OFFSET), LOG_OFFSET)
-    return solved | 1 << LOG_BITS | round((log + LOG_OFFSET) * LOG_SCALE)
+    return solved | 1 << LOG_BITS | max(1, round((log + LOG_OFFSET) * LOG_SCALE))
 
 
 def _unpack(total: int, count: int) -> Draw:
     words = memoryview(total.to_bytes(count * LANE_BYTES, "little")).cast("Q").tolist()
-    counts = [word >> LOG_BITS for word in words]
-    return Draw(
-        tuple([count >> COUNT_BITS for count in counts]),
-        tuple(
-            [
-                (word & LOG_MASK) / timed / LOG_SCALE - LOG_OFFSET if timed else None
-                for word, timed in zip(words, [count & MOST_TASKS for count in counts], strict=True)
-            ]
-        ),
-    )
+    means = [
+        (word & LOG_MASK) / (word >> LOG_BITS & MOST_TASKS) if word & TIMED_MASK else 0.0
+        for word in words
+    ]
+    keys = [
+        (word >> COUNT_BITS + LOG_BITS) * A_TASK_MORE + mean
+        for word, mean in zip(words, means, strict=True)
+    ]
+    return Draw(means, keys)
 
 
 def _bootstrap(lanes: Sequence[int], count: int, draws: int, seed: int) -> list[Draw]:
@@ -157,7 +156,7 @@ def _resamplings(size: int, draws: int, seed: int) -> tuple[tuple[int, ...], ...
 def _rank_intervals(sample: Sequence[Draw], count: int) -> list[tuple[int, int]]:
     if not sample:
         return [(1, count)] * count
-    columns = map(sorted, zip(*[draw.ranks() for draw in sample], strict=True))
+    columns = map(sorted, zip(*[competition_ranks(draw.keys) for draw in sample], strict=True))
     return [(_low(column), _high(column)) for column in columns]
 
 
@@ -180,9 +179,10 @@ def _tie_groups(intervals: Sequence[tuple[int, int]]) -> list[int]:
     return groups
 
 
-def _speedup(log: float | None, drawn: Sequence[float | None]) -> Interval | None:
+def _speedup(mean: float, *drawn: float) -> Interval | None:
     """The geometric mean with its bootstrap interval over tasks."""
-    if log is None:
+    if not mean:
         return None
-    column = sorted(value for value in drawn if value is not None) or [log]
-    return Interval(2**log, min(2 ** _low(column), 2**log), max(2 ** _high(column), 2**log))
+    column = sorted(filter(None, drawn)) or [mean]
+    low, high = min(_low(column), mean), max(_high(column), mean)
+    return Interval(*(2 ** (value / LOG_SCALE - LOG_OFFSET) for value in (mean, low, high)))

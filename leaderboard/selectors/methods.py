@@ -149,14 +149,15 @@ def _by_round(
 ) -> tuple[dict[int, dict[int, list[Result]]], dict[int, dict[int, Result]]]:
     """GPU -> round -> results, and GPU -> task -> the one that counts on the board."""
     counting = listed_counting().filter(method=method.id, origin=vocabulary.MEASURED)
-    can_time = {gpu.id for gpu in gpus if gpu.can_time}
+    finals = set(in_round(counting, None).values_list("uuid", flat=True))
     by_round: dict[int, dict[int, list[Result]]] = {}
-    for gpu, result in results_of(counting, digests, can_time):
-        if result.task in digests:
-            by_round.setdefault(gpu, {}).setdefault(result.round, []).append(result)
     final: dict[int, dict[int, Result]] = {}
-    for gpu, result in results_of(in_round(counting, None), digests, can_time):
-        if result.task in digests:
+    can_time = {gpu.id for gpu in gpus if gpu.can_time}
+    for gpu, result in results_of(counting, digests, can_time):
+        if result.task not in digests:
+            continue
+        by_round.setdefault(gpu, {}).setdefault(result.round, []).append(result)
+        if result.run in finals:
             final.setdefault(gpu, {})[result.task] = result
     return by_round, final
 
