@@ -16,6 +16,7 @@ from leaderboard.findings.attribution import (
     attribute,
 )
 from leaderboard.findings.published import COMPILED, CORRECT, Count, Published
+from leaderboard.sentences import p_text
 
 MODELS = {
     METHOD: "Method alone",
@@ -90,10 +91,6 @@ Read = Callable[[Attribution], str]
 
 def _read(read: Read, fit: Fit) -> str:
     return read(fit) if isinstance(fit, Attribution) else MISSING
-
-
-def p_text(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
 def _share(model: str) -> Read:
