@@ -3,8 +3,8 @@
 The interval comes from a paired bootstrap over tasks: each draw takes the same tasks, with
 replacement, for every method, and ranks them anew. Standard library only, as the web process has
 no numpy; instead the sums of all methods are carried in one integer, a 64-bit lane for each with
-tasks solved, tasks timed and the sum of log2 speedups side by side, so that adding a drawn task's
-integer adds it to every method at once.
+the sum of log2 speedups in 32 bits, tasks timed and tasks solved in 16 each, so that adding a drawn
+task's integer adds it to every method at once.
 """
 
 import math
@@ -20,13 +20,10 @@ DRAWS = 1000
 SEED = 176  # fixed, so that a page shows the same interval on each visit
 TAIL = 0.025
 LANE_BYTES = 8
-COUNT_BITS, LOG_BITS = 12, 40  # of a lane: solved, timed, sum of logs
-MOST_TASKS = (1 << COUNT_BITS) - 1
-LOG_MASK = (1 << LOG_BITS) - 1
-TIMED_MASK = MOST_TASKS << LOG_BITS
-LOG_SCALE = 1 << 20  # of log2 speedups in fixed point: finer than the three digits shown
+TIMED, SOLVED = 1 << 32, 1 << 48  # one task, in a lane
+MOST_TASKS = (1 << 16) - 1
 LOG_OFFSET = 64  # keeps them positive; a speedup beyond 2**-64 or 2**64 counts as that
-A_TASK_MORE = float(4 * LOG_OFFSET * LOG_SCALE)  # outweighs every mean
+MOST_LOGS = 1 << 32  # what their sum stays below, and so outweighs every mean
 Number = TypeVar("Number", int, float)
 
 
@@ -54,8 +51,8 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One resampling, by entry. `means`: of log2 speedups as lanes hold them, 0 where none was
-    timed, which so comes after those that solved as many. `keys`: what is ranked, most first.
+    """One resampling, by entry. `means`: of log2 speedups in the lanes' fixed point, 0 where none
+    was timed, which so comes after those that solved as many. `keys`: what is ranked, most first.
     """
 
     means: Sequence[float]
@@ -70,7 +67,8 @@ def rank(
         return []
     if len(tasks) > MOST_TASKS:
         raise ValueError(f"{len(tasks)} tasks to rank by; at most {MOST_TASKS} fit into a lane")
-    lanes = [_lanes(entries, task) for task in tasks]
+    scale = MOST_LOGS // (2 * LOG_OFFSET * max(1, len(tasks))) - 1
+    lanes = [_lanes(entries, task, scale) for task in tasks]
     whole = _unpack(sum(lanes), len(entries))
     sample = _bootstrap(lanes, len(entries), draws, seed)
     ranks = _rank_intervals(sample, len(entries))
@@ -87,7 +85,7 @@ def rank(
             group=group,
             solved=sum(1 for task in tasks if task in entries[i].solved),
             timed=sum(1 for task in tasks if entries[i].solved.get(task) is not None),
-            speedup=_speedup(*columns[i]),
+            speedup=_speedup(scale, *columns[i]),
         )
         for i, group in zip(order, groups, strict=True)
     ]
@@ -107,33 +105,28 @@ def geometric_mean(values: Sequence[float]) -> float | None:
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
-def _lanes(entries: Sequence[Entry], task: Hashable) -> int:
+def _lanes(entries: Sequence[Entry], task: Hashable, scale: int) -> int:
     """What a task adds to every entry, in one integer."""
-    words = b"".join(_lane(entry, task).to_bytes(LANE_BYTES, "little") for entry in entries)
+    words = b"".join(_lane(e, task, scale).to_bytes(LANE_BYTES, "little") for e in entries)
     return int.from_bytes(words, "little")
 
 
-def _lane(entry: Entry, task: Hashable) -> int:
+def _lane(entry: Entry, task: Hashable, scale: int) -> int:
     if task not in entry.solved:
         return 0
-    solved = 1 << COUNT_BITS + LOG_BITS
     speedup = entry.solved[task]
     if speedup is None:
-        return solved
+        return SOLVED
     log = min(max(math.log2(speedup), -LOG_OFFSET), LOG_OFFSET)
-    return solved | 1 << LOG_BITS | max(1, round((log + LOG_OFFSET) * LOG_SCALE))
+    return SOLVED + TIMED + max(1, round((log + LOG_OFFSET) * scale))
 
 
 def _unpack(total: int, count: int) -> Draw:
-    words = memoryview(total.to_bytes(count * LANE_BYTES, "little")).cast("Q").tolist()
-    means = [
-        (word & LOG_MASK) / (word >> LOG_BITS & MOST_TASKS) if word & TIMED_MASK else 0.0
-        for word in words
-    ]
-    keys = [
-        (word >> COUNT_BITS + LOG_BITS) * A_TASK_MORE + mean
-        for word, mean in zip(words, means, strict=True)
-    ]
+    lanes = memoryview(total.to_bytes(count * LANE_BYTES, "little"))
+    halves, quarters = lanes.cast("I"), lanes.cast("H")
+    logs, timed, solved = halves[::2].tolist(), quarters[2::4].tolist(), quarters[3::4].tolist()
+    means = [log / count if count else 0.0 for log, count in zip(logs, timed, strict=True)]
+    keys = [MOST_LOGS * count + mean for count, mean in zip(solved, means, strict=True)]
     return Draw(means, keys)
 
 
@@ -179,10 +172,10 @@ def _tie_groups(intervals: Sequence[tuple[int, int]]) -> list[int]:
     return groups
 
 
-def _speedup(mean: float, *drawn: float) -> Interval | None:
+def _speedup(scale: int, mean: float, *drawn: float) -> Interval | None:
     """The geometric mean with its bootstrap interval over tasks."""
     if not mean:
         return None
     column = sorted(filter(None, drawn)) or [mean]
     low, high = min(_low(column), mean), max(_high(column), mean)
-    return Interval(*(2 ** (value / LOG_SCALE - LOG_OFFSET) for value in (mean, low, high)))
+    return Interval(*(2 ** (value / scale - LOG_OFFSET) for value in (mean, low, high)))

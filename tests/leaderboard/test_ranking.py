@@ -130,11 +130,21 @@ def test_no_speedup_is_too_small_or_too_large_to_rank():
 
 
 def test_more_tasks_than_a_lane_can_count_are_refused():
-    with pytest.raises(ValueError, match="at most 4095"):
-        rank([entry("a", range(1))], range(4096))
-    (placed,) = rank([entry("a", range(4095), 2.0**60)], range(4095), draws=2)
-    assert (placed.solved, placed.timed) == (4095, 4095)
-    assert math.isclose(placed.speedup.value, 2.0**60, rel_tol=1e-5)
+    with pytest.raises(ValueError, match="at most 65535"):
+        rank([entry("a", range(1))], range(65536))
+
+
+@pytest.mark.parametrize("speedup", [2.0**64, 2.0**-64, 1.5])
+def test_a_full_lane_does_not_run_over(speedup):
+    """Every task solved at the largest and the smallest speedup, beside an empty lane."""
+    full, empty = rank(
+        [entry("full", range(60_000), speedup), entry("none", range(0))], range(60_000), draws=2
+    )
+    assert (full.key, full.solved, full.timed) == ("full", 60_000, 60_000)
+    assert math.isclose(
+        full.speedup.value, speedup, rel_tol=2e-3
+    )  # 16 bits of tasks leave 9 of log2
+    assert (empty.solved, empty.speedup) == (0, None)
 
 
 @given(st.lists(st.integers(0, 9)))
