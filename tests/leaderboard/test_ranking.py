@@ -1,12 +1,20 @@
 """Ranking: golden orders, ties, missing values, determinism."""
 
 import math
+import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaderboard.ranking import Entry, competition_ranks, geometric_mean, rank
+from leaderboard.ranking import (
+    SEED,
+    Entry,
+    _resamplings,
+    competition_ranks,
+    geometric_mean,
+    rank,
+)
 
 TASKS = list(range(40))
 
@@ -145,6 +153,17 @@ def test_a_full_lane_does_not_run_over(speedup):
         full.speedup.value, speedup, rel_tol=2e-3
     )  # 16 bits of tasks leave 9 of log2
     assert (empty.solved, empty.speedup) == (0, None)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 5, 176])
+def test_handfuls_make_up_whole_draws(size):
+    """Each draw takes as many tasks as there are, the same ones that a plain draw would."""
+    shared = _resamplings(size, 50, SEED)
+    generator = random.Random(SEED)
+    for draw in shared.draws:
+        tasks = [task for handful in draw for task in shared.handfuls[handful]]
+        assert tasks == sorted(generator.choices(range(size), k=size))
+    assert len(set(shared.handfuls)) == len(shared.handfuls)
 
 
 @given(st.lists(st.integers(0, 9)))
