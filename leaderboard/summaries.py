@@ -111,9 +111,13 @@ def heatmap(data: BoardData, methods: Sequence[MethodRow]) -> Heatmap:
 
 def spreads(data: BoardData, methods: Sequence[MethodRow]) -> tuple[Spread, ...]:
     """Speedups by method with what has none counted beside: failures are never dropped."""
-    names = {task.id: task.slug for task in data.tasks}
-    by_method = _by_method(data)
-    return tuple(_spread(method, by_method[method.id], names) for method in methods)
+    key = ("spreads", tuple(methods))
+    if key not in data.memo:
+        names = {task.id: task.slug for task in data.tasks}
+        by_method = _by_method(data)
+        data.memo[key] = tuple(_spread(method, by_method[method.id], names) for method in methods)
+    found: tuple[Spread, ...] = data.memo[key]
+    return found
 
 
 def task_summaries(data: BoardData) -> tuple[TaskSummary, ...]:
@@ -126,9 +130,12 @@ def task_summaries(data: BoardData) -> tuple[TaskSummary, ...]:
 
 
 def _by_method(data: BoardData) -> dict[int, list[Result]]:
-    by_method: dict[int, list[Result]] = {method.id: [] for method in data.methods}
-    for result in data.results.values():
-        by_method.setdefault(result.method, []).append(result)
+    by_method: dict[int, list[Result]] | None = data.memo.get("by method")
+    if by_method is None:
+        by_method = {method.id: [] for method in data.methods}
+        for result in data.results.values():
+            by_method.setdefault(result.method, []).append(result)
+        data.memo["by method"] = by_method
     return by_method
 
 

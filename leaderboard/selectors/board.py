@@ -1,8 +1,8 @@
 """What boards, heat maps and distributions are built from: GPUs, tasks, methods and results."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
@@ -68,13 +68,16 @@ METHOD_FIELDS = ("slug", "name", "kind", "organisation")
 
 @dataclass(frozen=True, slots=True)
 class BoardData:
-    """Everything a choice's pages need. `results` by (method, task), restricted to `tasks`."""
+    """Everything a choice's pages need. `results` by (method, task), restricted to `tasks`; `memo`
+    holds what was worked out of them and is asked for again, by name.
+    """
 
     choice: Choice
     tasks: tuple[TaskRow, ...]
     methods: tuple[MethodRow, ...]
     results: dict[tuple[int, int], Result]
     recorded: tuple[Recorded, ...] = ()
+    memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 def gpus() -> tuple[GpuRow, ...]:
