@@ -30,7 +30,8 @@ def main() -> int:
     wanted = fingerprint()
     if stamp.exists() and stamp.read_text() == wanted:
         return 0
-    create_environment()
+    if not environment_is_usable():
+        create_environment()
     pip("Installing the site's packages (a minute)", "--require-hashes", "-r", str(LOCKED))
     pip(
         "Installing torch and triton, the judge's (a minute or more)",
@@ -63,6 +64,17 @@ def fingerprint() -> str:
     installed = [described["build-system"], described["project"], described["tool"]["setuptools"]]
     digest.update(json.dumps(installed, sort_keys=True).encode())
     return digest.hexdigest()
+
+
+def environment_is_usable() -> bool:
+    """Can it be brought up to date in place, with this Python? What runs from it then runs on."""
+    python = VENV / "bin" / "python"
+    asked = [str(python), "-c", "import pip, platform; print(platform.python_version())"]
+    try:
+        found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return found == platform.python_version()
 
 
 def create_environment() -> None:
