@@ -281,7 +281,7 @@ def elementwise_cases(
 
     `half=False` leaves float16 out, `special=False` inf and NaN.
     """
-    narrow = "float16" if half else "float32"
+    narrow, rows = ("float16", 8192) if half else ("float32", 4096)
     checked = (
         small("one", "normal", n=1),
         small("odd", "wide", rows=37, columns=53),
@@ -294,7 +294,7 @@ def elementwise_cases(
     )
     clocked = (
         timed("large", "mixed", rows=8192, columns=8192),
-        timed("half", "mixed", narrow, rows=8192, columns=8192),
+        timed("half", "mixed", narrow, rows=rows, columns=8192),
         timed("odd", "mixed", rows=4099, columns=8191),
     )
     return spread_options(checked, *variants) + spread_options(clocked, *variants)

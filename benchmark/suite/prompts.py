@@ -30,7 +30,7 @@ RULES = (
     "looked up by shape or pointer.",
     "Arguments stay as they are unless the description says that they are written.",
     "float32 means float32: give tl.dot input_precision='ieee', TF32 doesn't pass.",
-    "Sizes need not be powers of two or multiples of a tile; tensors need not be contiguous.",
+    "Sizes need not be powers of two or multiples of a tile.",
 )
 ENDING = "Answer with the Python file alone, imports included, without tests."
 
@@ -78,6 +78,8 @@ def _inputs(task: Task) -> list[str]:
     layouts = sorted({case.layout for case in task.cases} - {"contiguous"})
     if layouts:
         lines.append(f"memory layouts besides contiguous: {', '.join(layouts)}")
+    else:
+        lines.append("tensors are contiguous")
     return lines + [f"{name}: {values}" for name, values in _settings(task).items()]
 
 

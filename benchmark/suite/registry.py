@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmark import vocabulary
+from benchmark.suite import promised
 from benchmark.suite.manifest import published
 from benchmark.suite.spec import Task
 
@@ -23,6 +24,7 @@ MACHINERY = {
     "manifest",
     "mutants",
     "parameters",
+    "promised",
     "prompts",
     "proving",
     "registry",
@@ -81,6 +83,8 @@ class _Registration:
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         flops, traffic = self.parts.pop("flops"), self.parts.pop("bytes", None)
         truth = self.parts.pop("truth", None)
+        cases, beyond = promised.split(self.fact, self.parts.pop("cases"))
+        differences = (*self.parts.pop("differences", ()), *promised.note(beyond))
         _register(
             Task(
                 name=self.fact.name,
@@ -89,6 +93,9 @@ class _Registration:
                 signature=self.fact.signature,
                 aliases=self.fact.aliases,
                 function=function,
+                cases=cases,
+                beyond=beyond,
+                differences=differences,
                 flops_model=flops,
                 bytes_model=traffic,
                 truth_function=truth,
@@ -101,7 +108,7 @@ class _Registration:
 def _register(task: Task) -> None:
     if task.name in _tasks:
         raise ValueError(f"two tasks are named {task.name!r}")
-    names = [case.name for case in task.cases]
+    names = [case.name for case in (*task.cases, *task.beyond)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"task {task.name}: case names used twice: {', '.join(twice)}")

@@ -97,7 +97,8 @@ class Trial:
 @dataclass(frozen=True, eq=False)
 class Task:
     """An operator to implement: reference, inputs, check and cost. Built by the registry's
-    decorators.
+    decorators. `cases` decide; `beyond` go beyond the published contract, are tried and reported,
+    and decide nothing.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Task:
     differences: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     draws: int = 1
+    beyond: tuple[Case, ...] = ()
 
     @property
     def description(self) -> str:
@@ -159,10 +161,11 @@ class Task:
 
     def case(self, name: str) -> Case:
         """The case of this name; KeyError with the known names otherwise."""
-        for case in self.cases:
+        everything = (*self.cases, *self.beyond)
+        for case in everything:
             if case.name == name:
                 return case
-        known = ", ".join(case.name for case in self.cases)
+        known = ", ".join(case.name for case in everything)
         raise KeyError(f"task {self.name} has no case {name!r}; it has {known}")
 
     def arguments(self, case: Case, seed: int, device: str) -> Arguments:

@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Self
 
 from benchmark import vocabulary as words
-from runner.engine import physics, stages
+from runner.engine import cores, physics, stages
 from runner.engine.clocks import Clocks
 from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
 from runner.engine.report import Report
 from runner.engine.source import Unloadable, inspect_source
 from runner.engine.trial import Contract, Progress, Trial, Verdict, case_row
-from runner.engine.turns import Turns
+from runner.engine.turns import Turns, nobody_else
 from runner.engine.workers import Session, Worker
 
 # Walls to leave out, until the device starts behind the rest.
@@ -50,6 +50,7 @@ class Judge:
         self._contracts: dict[str, Contract] = {}
         self._board: physics.Board | None = None
         self._closed = False
+        self._cores: cores.Cores | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -91,8 +92,10 @@ class Judge:
             if self._nursery is None or not self._nursery.alive:
                 self._nursery = Worker("runner.engine.nursery", self.device)
                 self._greet_nursery(self._nursery)
+                self._make_busy(self._nursery)
             for referee in fresh:
                 self._environment = referee.hello()["environment"]
+                self._make_busy(referee)
 
     def _greet_nursery(self, nursery: Worker) -> None:
         hello = nursery.hello()
@@ -114,6 +117,8 @@ class Judge:
                 with Session(nursery, self.device, self.options, without) as session:
                     session.start()
                     reply = session.ask({"op": "warm"}, time.monotonic() + 120.0)
+                    if reply.get("ok"):
+                        self._settle_overlap(session)
                 if reply.get("ok"):
                     self._walls = session.walls
                     return without
@@ -124,6 +129,26 @@ class Judge:
             f"the device doesn't start in a candidate's process: {' | '.join(reasons)}"
         )
 
+    def _settle_overlap(self, session: Session) -> None:
+        """May others compile while one is timed? By itself only where cores can be kept quiet for
+        that, which is tried on a candidate's process.
+        """
+        wanted = self.options.overlap
+        found = None if wanted is False else cores.cores_for(self.device.index)
+        try:
+            if found:
+                cores.move(lambda: cores.threads_of(session.pid), found.quiet)
+        except OSError:
+            found = None
+        self._cores = found
+        self.turns.overlap = bool(found) if wanted is None else wanted
+
+    def _make_busy(self, worker: Worker) -> None:
+        """Away from the cores that are kept quiet, and what it forks with it."""
+        if self._cores:
+            busy = self._cores.busy
+            cores.move(lambda: cores.threads_of(worker.pid), busy)
+
     @property
     def environment(self) -> dict:
         """Device, versions and walls, as every report records them."""
@@ -133,6 +158,8 @@ class Judge:
             "walls": self._walls,
             "trusted_candidates": self.options.trust_candidates,
             "stages": list(self.options.stages),
+            "overlap": self.turns.overlap,
+            "quiet_cores": sorted(self._cores.quiet) if self._cores else [],
         }
 
     def board(self) -> physics.Board:
@@ -173,7 +200,7 @@ class Judge:
         """One report. Declined when this device can't judge it, JudgeFailure when we failed."""
         try:
             self._start()
-            with self.turns.in_hand(), self._referee() as referee:
+            with self._quiet_thread(), self.turns.in_hand(), self._referee() as referee:
                 report = self._judge(candidate, referee, progress or no_progress)
                 if report.verdict == words.OUT_OF_MEMORY and self._had_company:
                     # The memory may have been its neighbours': blamed only when it was alone.
@@ -273,7 +300,7 @@ class Judge:
                     self._run_stages(trial, alone)
             finally:
                 # A process that ends gives its memory on the board back, which holds the others up.
-                with self.turns.among_others():
+                with self.turns.among_others(long=True):
                     self._close_report(trial, session)
                     session.end()
 
@@ -282,20 +309,49 @@ class Judge:
             if name not in self.options.stages or (name == "time" and self.device.kind == "cpu"):
                 continue
             exclusive = name == "time" and not alone  # if alone, it has the board already
-            turn = self._alone(trial) if exclusive else contextlib.nullcontext()
+            turn = self._alone(trial, in_slices=True) if exclusive else contextlib.nullcontext()
             with turn, trial.stage(name):
                 stages.STAGES[name](trial)
             trial.progress(name, 1, 1)
+        stages.try_beyond(trial)
 
     @contextlib.contextmanager
-    def _alone(self, trial: Trial) -> Iterator[None]:
-        """With the board to itself a judgement needs no turn for each of its calls."""
-        with self.turns.alone():
-            shared, trial.turn = trial.turn, contextlib.nullcontext
+    def _alone(self, trial: Trial, in_slices: bool = False) -> Iterator[None]:
+        """With the board to itself a judgement needs no turn for each of its calls. `in_slices`: it
+        may let others in between two steps.
+        """
+        with self.turns.alone() as pause, self._quiet(trial):
+            before = trial.turn, trial.pause
+            trial.turn = nobody_else
+            if in_slices:
+                trial.pause = pause
             try:
                 yield
             finally:
-                trial.turn = shared
+                trial.turn, trial.pause = before
+
+    @contextlib.contextmanager
+    def _quiet(self, trial: Trial) -> Iterator[None]:
+        """Both sides on the quiet cores, where this thread is."""
+        if self._cores is None:
+            yield
+            return
+        assert trial.session is not None
+        pid, quiet = trial.session.pid, self._cores.quiet
+        try:
+            cores.move(lambda: cores.threads_of(trial.referee.pid), quiet)
+            cores.move(lambda: cores.threads_of(pid), quiet)
+            yield
+        finally:
+            self._make_busy(trial.referee)
+
+    def _quiet_thread(self) -> contextlib.AbstractContextManager[None]:
+        """The supervisor's threads are never in the way of the one that passes the token for long,
+        and must not wait for a core while they hold Python's lock.
+        """
+        if self._cores is None:
+            return contextlib.nullcontext()
+        return cores.this_thread_on(self._cores.quiet)
 
     @staticmethod
     def _close_report(trial: Trial, session: Session) -> None:

@@ -50,6 +50,7 @@ class Referee:
             "tasks": self.tasks,
             "digest": self.digest,
             "describe": self.describe,
+            "beyond": self.beyond,
             "compare": self.compare,
             "operators": self.operators,
         }
@@ -117,6 +118,11 @@ class Referee:
             "cases": [case_facts(task, case, kind) for case in task.cases],
         }
         return {"ok": True, "task": facts}
+
+    def beyond(self, message: dict, _descriptors: list[int]) -> dict:
+        """The cases of a task that go beyond the published contract."""
+        task, kind = suite.get(message["task"]), self.device.partition(":")[0]
+        return {"ok": True, "cases": [case_facts(task, case, kind) for case in task.beyond]}
 
     def compare(self, message: dict, descriptors: list[int]) -> dict:
         """Judge one answer: its outputs, and its arguments after the call where they came along."""

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from benchmark import vocabulary as words
 from runner.engine import profiling, proof, timing
+from runner.engine.model import Declined
 from runner.engine.trial import Answer, Trial, Verdict
 
 SUPPRESSED_CASES = 2
+ENDS = (words.CRASHED, words.TIMEOUT, words.OUT_OF_MEMORY)  # after which nothing can be asked
 EVERY = 3  # each third case gets three calls: another seed, a held output, the same addresses
 
 
@@ -178,6 +180,41 @@ def _note_delegation(trial: Trial) -> None:
         trial.report.add(
             "delegated", f"the contract allows it, and a library did: {', '.join(used)}", "proof"
         )
+
+
+def try_beyond(trial: Trial) -> None:
+    """Call a candidate that passed on what the published contract doesn't ask, and say where it
+    fails. It decides nothing, not even if the process ends: hence after everything else.
+    """
+    if "check" not in trial.options.stages:
+        return
+    message = {"op": "beyond", "task": trial.contract.name}
+    cases = [case for case in trial.referee.ask(message, 120.0)["cases"] if case["judgeable"]]
+    reached, before, failed = trial.report.stage, [*trial.report.findings], []
+    for case in cases:
+        verdict = _verdict_beyond(trial, case)
+        if verdict:
+            failed.append(f"{case['case']} ({case['shape']}): {verdict.verdict}, {verdict}"[:300])
+        if verdict and verdict.verdict in ENDS:
+            break
+    trial.report.stage = reached
+    trial.report.findings = [  # a traceback would look like the verdict's
+        one for one in trial.report.findings if one in before or one.code != "traceback"
+    ]
+    if failed:
+        text = "beyond the published contract, without effect on the verdict: "
+        trial.report.add("beyond-contract", (text + "; ".join(failed))[:2000], "check")
+
+
+def _verdict_beyond(trial: Trial, case: dict) -> Verdict | None:
+    try:
+        with trial.stage("check"):
+            found = trial.compare(trial.challenge(case, note=False))
+    except Verdict as verdict:
+        return verdict
+    except Declined:  # nothing can be said about it here
+        return None
+    return None if found["verdict"] == words.PASSED else Verdict(found["verdict"], found["detail"])
 
 
 def time(trial: Trial) -> None:
