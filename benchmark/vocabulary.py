@@ -103,6 +103,12 @@ VISIBILITIES = {
     PRIVATE: "for its submitter and moderators",
 }
 
+SHOWN, HIDDEN = "shown", "hidden"
+SOURCE_VISIBILITIES = {
+    SHOWN: "for whoever may see the results",
+    HIDDEN: "for its submitter and moderators; results are shown without it",
+}
+
 CLEAN, SUSPECT, CHEAT, JUDGE_BUG, WITHDRAWN = (
     "clean",
     "suspect",

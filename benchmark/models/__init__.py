@@ -5,7 +5,7 @@ by compilers (builds), and what follows from that (aggregates).
 from benchmark.models.aggregates import CountingRun, RunTally
 from benchmark.models.builds import StaticBuild
 from benchmark.models.catalog import Gpu, Method, Task, TaskVersion
-from benchmark.models.entries import Candidate, Source, Submission
+from benchmark.models.entries import Candidate, Draft, Source, Submission
 from benchmark.models.results import Audit, Board, Immutable, Measurement, Run
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Board",
     "Candidate",
     "CountingRun",
+    "Draft",
     "Gpu",
     "Immutable",
     "Measurement",

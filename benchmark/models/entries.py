@@ -1,4 +1,4 @@
-"""What was entered: submissions, their candidates, and the sources of these."""
+"""What was entered: submissions, their candidates, the sources of these, and drafts of uploads."""
 
 import hashlib
 import uuid
@@ -56,6 +56,18 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
             )
         return self.filter(visibility__in=[vocabulary.PUBLIC, vocabulary.UNLISTED])
 
+    def with_sources_for(self, user: Any) -> "SubmissionQuerySet":
+        """Those whose sources this user may read: every read of a source's text starts here.
+
+        Of a withdrawn submission nobody reads them.
+        """
+        visible = self.visible_to(user).filter(withdrawn_at__isnull=True)
+        if user is not None and user.is_authenticated:
+            if user.is_staff:
+                return visible
+            return visible.filter(Q(submitted_by=user) | Q(source_visibility=vocabulary.SHOWN))
+        return visible.filter(source_visibility=vocabulary.SHOWN)
+
     def listed(self) -> "SubmissionQuerySet":
         """What lists, rankings and feeds may name: public and not withdrawn."""
         return self.filter(visibility=vocabulary.PUBLIC, withdrawn_at__isnull=True)
@@ -76,6 +88,12 @@ class Submission(models.Model):
         choices=choices(vocabulary.VISIBILITIES),
         default=vocabulary.PUBLIC,
     )
+    source_visibility = models.CharField(
+        max_length=16,
+        choices=choices(vocabulary.SOURCE_VISIBILITIES),
+        default=vocabulary.SHOWN,
+        help_text="Who may read the sources; never more than may see the submission.",
+    )
     notes = models.JSONField(
         default=list, blank=True, help_text="What intake refused, by file and line."
     )
@@ -85,6 +103,9 @@ class Submission(models.Model):
         help_text="Of results that our judge measured elsewhere: date, hardware, judge version.",
     )
     withdrawn_at = models.DateTimeField(null=True, blank=True)
+    told_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its submitter was told that all of it is judged."
+    )
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     objects = SubmissionQuerySet.as_manager()
@@ -96,6 +117,11 @@ class Submission(models.Model):
                 fields=["method", "label"], name="submission_label_is_unique_per_method"
             ),
             one_of("visibility", vocabulary.VISIBILITIES, "submission_visibility_is_known"),
+            one_of(
+                "source_visibility",
+                vocabulary.SOURCE_VISIBILITIES,
+                "submission_source_visibility_is_known",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -124,3 +150,61 @@ class Candidate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.task_id} round {self.round}"
+
+
+class DraftQuerySet(models.QuerySet["Draft"]):
+    def visible_to(self, user: Any) -> "DraftQuerySet":
+        """A user's own; one that a stranger made is for whoever has its address."""
+        if user is not None and user.is_authenticated:
+            return self.filter(Q(created_by=user) | Q(created_by__isnull=True))
+        return self.filter(created_by__isnull=True)
+
+    def open(self) -> "DraftQuerySet":
+        """Neither confirmed nor emptied."""
+        return self.filter(submission__isnull=True)
+
+
+class Draft(models.Model):
+    """An upload that was read and waits for its author's word.
+
+    `content` holds what intake found, compressed; the upload itself is not kept. Once confirmed the
+    draft is empty and names its submission, so that a second confirmation finds the first.
+    """
+
+    uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    created_by = models.ForeignKey(
+        site.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE
+    )
+    method = models.CharField(max_length=120)
+    kind = models.CharField(max_length=16, choices=choices(vocabulary.METHOD_KINDS))
+    label = models.CharField(max_length=80)
+    visibility = models.CharField(max_length=16, choices=choices(vocabulary.VISIBILITIES))
+    source_visibility = models.CharField(
+        max_length=16, choices=choices(vocabulary.SOURCE_VISIBILITIES), default=vocabulary.SHOWN
+    )
+    filename = models.CharField(max_length=200, blank=True)
+    content = models.BinaryField(default=bytes)
+    submission = models.ForeignKey(
+        Submission, null=True, blank=True, on_delete=models.CASCADE, related_name="drafts"
+    )
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    objects = DraftQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            one_of("kind", vocabulary.METHOD_KINDS, "draft_method_kind_is_known"),
+            one_of("visibility", vocabulary.VISIBILITIES, "draft_visibility_is_known"),
+            one_of(
+                "source_visibility",
+                vocabulary.SOURCE_VISIBILITIES,
+                "draft_source_visibility_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"draft {self.uuid}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("runner:draft", args=[self.uuid])
