@@ -4,7 +4,7 @@ import pytest
 
 from benchmark import suite
 from benchmark.vocabulary import PASSED, WRONG_VALUES
-from runner.engine import Candidate, Judge
+from runner.engine import Candidate, Judge, Report
 
 COSINE = """
 import os
@@ -29,7 +29,7 @@ def cos(input, *, out=None):
 AS_PUBLISHED = COSINE.format(first="pass")  # no strides, and tl.cos takes no float16
 
 
-def beyond(report) -> list[str]:
+def beyond(report: Report) -> list[str]:
     return [one.message for one in report.findings if one.code == "beyond-contract"]
 
 
