@@ -1,10 +1,12 @@
 """A run's page: one judgement with everything that was found."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+from django.db.models import Exists, OuterRef, QuerySet
 
 from benchmark import vocabulary
 from benchmark.models import Audit, Measurement, Run, Submission
@@ -90,6 +92,7 @@ class RunPage:
     audits: tuple[AuditRow, ...]
     recorded: Recorded | None
     source_is_stored: bool
+    source_is_hidden: bool
 
     @property
     def timed(self) -> tuple[MeasurementRow, ...]:
@@ -119,17 +122,41 @@ def run_page(uuid: UUID, user: Any) -> RunPage | None:
         .select_related(
             "gpu", "candidate__task", "candidate__source", "candidate__submission__method"
         )
+        .annotate(may_read=Exists(_readable(user).filter(pk=OuterRef("candidate__submission"))))
         .first()
     )
-    return _page(run) if run else None
+    if run is None:
+        return None
+    found = _page(run)
+    return found if run.may_read or found.withdrawn_at else _without_source(found)
+
+
+def _readable(user: Any) -> QuerySet[Submission]:
+    return Submission.objects.with_sources_for(user)
+
+
+def _without_source(page: RunPage) -> RunPage:
+    """The same results, without the text and what quotes it: messages of compilers, logs."""
+    quoting = page.verdict in (vocabulary.LOAD_ERROR, vocabulary.CALL_ERROR)
+    return replace(
+        page,
+        source="",
+        source_is_stored=False,
+        source_is_hidden=True,
+        log_tail="",
+        detail="" if quoting else page.detail,
+        measurements=tuple(
+            replace(row, detail="") if row.verdict == vocabulary.CALL_ERROR else row
+            for row in page.measurements
+        ),
+    )
 
 
 def run_source(uuid: UUID, user: Any) -> tuple[str, str] | None:
     """The candidate's (task, text), for download; None where hidden, withdrawn or not stored."""
-    visible = Submission.objects.visible_to(user).filter(withdrawn_at__isnull=True)
     return (
         Run.objects.filter(
-            candidate__submission__in=visible, candidate__source__size__gt=0, uuid=uuid
+            candidate__submission__in=_readable(user), candidate__source__size__gt=0, uuid=uuid
         )
         .values_list("candidate__task__slug", "candidate__source__text")
         .first()
@@ -189,6 +216,7 @@ def _page(run: Run) -> RunPage:
         if submission.recorded
         else None,
         source_is_stored=candidate.source.is_stored,
+        source_is_hidden=False,
     )
 
 
