@@ -5,6 +5,7 @@ the answer is raw bytes in a shared file and a manifest. Expected values, later 
 of the comparison are elsewhere.
 """
 
+import _thread
 import contextlib
 import ctypes  # noqa: F401 - loaded before the walls go up: CPython opens libraries for it
 import gc
@@ -31,6 +32,7 @@ from runner.engine.listening import listen, watch_blinding
 from runner.engine.observer import (
     Observer,
     watch_compile,
+    watch_compiling,
     watch_graphs,
     watch_launches,
     watch_threads,
@@ -49,6 +51,9 @@ _format_exception = traceback.format_exception
 _numel = torch._C.TensorBase.numel
 _now = time.perf_counter
 _collect = gc.collect
+_thread_id, _threads = _thread.get_ident, _thread._count  # threads beside the first
+_started, _synchronize = torch.cuda.is_initialized, torch.cuda.synchronize
+_capturing = torch.cuda.is_current_stream_capturing
 
 
 class Process:
@@ -69,6 +74,7 @@ class Process:
         self._hidden: dict[str, types.ModuleType] = {}
         self._shown: tuple[int, dict[str, types.ModuleType]] = (0, {})
         self._told: set[tuple[str, str]] = set()
+        self._allow_overlap: Callable[[bool], None] = lambda _allowed: None
         self._synchronize: Callable[[], None] = (
             torch.cuda.synchronize if self.on_gpu else lambda: None
         )
@@ -88,6 +94,9 @@ class Process:
         sys.modules["__main__"] = types.ModuleType("__main__")  # it was the nursery's
         if self.on_gpu:
             watch_graphs(self.observer)
+            compiling = Compiling(self.sock, self.observer)
+            self._allow_overlap = compiling.allow
+            watch_compiling(compiling.begin, compiling.end)
             from runner.engine.bench import CandidateBench
 
             self._operations |= CandidateBench(self).operations()
@@ -115,6 +124,7 @@ class Process:
     def _answer(self, message: dict) -> dict:
         operation = self._operations[message["op"]]
         self._told.clear()
+        self._allow_overlap(message.get(protocol.OVERLAP) is True)
         try:
             return operation(message)
         except Failed as failure:
@@ -127,6 +137,8 @@ class Process:
             return {"ok": False, "error": {"kind": "answer", "message": str(error)[:MAX_MESSAGE]}}
         except BaseException as error:  # noqa: BLE001 - anything: this process speaks only through its channel
             return {"ok": False, "error": {"kind": "harness", **describe(error)}}
+        finally:
+            self._allow_overlap(False)
 
     # -- load and call --
 
@@ -235,6 +247,53 @@ class Process:
             sys.modules.update(self._hidden)
             self._shown = len(sys.modules), self._hidden
             self._hidden = {}
+
+
+class Compiling:
+    """Gives the board to others while a kernel is compiled, in requests that allow it: says so, and
+    waits for the word to go on. Only when nothing of this process can be running on the board.
+    """
+
+    def __init__(self, sock: socket.socket, observer: Observer) -> None:
+        self._sock = sock
+        self._observer = observer
+        self._home = os.getpid(), _thread_id()
+        self._left = 0
+
+    def allow(self, allowed: bool) -> None:
+        """For one request."""
+        self._left = protocol.MAX_COMPILES - 1 if allowed else 0
+
+    def begin(self) -> bool:
+        """Say that a compilation begins; False when nobody is to hear it."""
+        alone = (os.getpid(), _thread_id()) == self._home and not _threads()
+        if not self._left or not alone or not self._is_idle():
+            return False
+        self._left -= 1
+        protocol.send(self._sock, {protocol.COMPILING: True})
+        return True
+
+    def end(self) -> None:
+        """Say that it is over, and wait for the board."""
+        try:
+            protocol.send(self._sock, {protocol.COMPILED: True})
+            if self._sock.recv(1) == protocol.GO:
+                return
+        except (OSError, protocol.Closed):
+            pass
+        os._exit(0)
+
+    def _is_idle(self) -> bool:
+        """Wait until the board has done what was asked. A graph that is being captured forbids
+        that; and a context that is broken is for the next call to notice.
+        """
+        if not _started() or self._observer.is_capturing or _capturing():
+            return False
+        try:
+            _synchronize()
+        except RuntimeError:
+            return False
+        return True
 
 
 class Unimportable:

@@ -104,6 +104,8 @@ class Options:
     max_blocks: int = 32
     samples_per_block: int = 20
     referees: int | None = None  # trusted processes that compare; None: as many as the host bears
+    # Let others compile while one is timed? None: where this host keeps cores quiet for timing.
+    overlap: bool | None = None
     static_rules: bool = True  # off: what the source's text says flags and forbids nothing
 
     def __post_init__(self) -> None:

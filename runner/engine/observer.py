@@ -173,6 +173,11 @@ class Observer(TorchDispatchMode):
             self.event("inexact-dtype")
         return not self.suppressed or self._around_capture is not None
 
+    @property
+    def is_capturing(self) -> bool:
+        """Is what comes captured into a graph?"""
+        return self._around_capture is not None
+
     def begin_capture(self) -> None:
         """What comes is captured into a graph, not done."""
         self._around_capture, self.record = self.record, Record()
@@ -255,6 +260,25 @@ def _wrap_run(owner: Any, observer: Observer) -> None:
         return original(self, *args, grid=grid, warmup=warmup, **kwargs)
 
     owner.run = run
+
+
+def watch_compiling(begin: Callable[[], bool], end: Callable[[], None]) -> None:
+    """Around each compilation, autotuners' included. Not by Triton's hooks: the one for the end
+    isn't called when compiling fails. `end` is called when `begin` said True.
+    """
+    from triton.runtime.jit import JITFunction
+
+    original = JITFunction._do_compile
+
+    def _do_compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not begin():
+            return original(self, *args, **kwargs)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            end()
+
+    JITFunction._do_compile = _do_compile
 
 
 def _wrap_compiled(observer: Observer) -> None:

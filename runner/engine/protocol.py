@@ -28,6 +28,10 @@ NEXT, FAILED = (
 )  # what the timed side asks: the next seed, please; or a message about a failure follows
 TOLD = "told"  # messages with this key come unasked, before an answer: see `listening`
 MAX_TOLD = 1000
+# In a request that may overlap with others' timing: its answer may be preceded by pairs of these
+# messages, each pair answered by the byte GO, when the board is there again.
+OVERLAP, COMPILING, COMPILED, GO = "overlap", "compiling", "compiled", b"g"
+MAX_COMPILES = 500  # pairs a request
 MAX_DEPTH = 64
 MAX_NUMBER = 1 << 63
 UNSHOWABLE = re.compile("[\0\ud800-\udfff]")

@@ -83,6 +83,7 @@ def measure(trial: Trial) -> None:
     surprised = surprise.pick(trial, cases)
     for index, case in enumerate(cases):
         trial.progress("time", index, len(cases))
+        trial.rest()
         found = time_case(trial, case, board, case["case"] == surprised)
         write_case(trial, case, found, board)
         timed.append(found)
@@ -108,6 +109,7 @@ def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = 
     found = CaseTimes()
     until = time.monotonic() + CASE_SECONDS
     while len(found.pairs) * 2 < trial.options.max_blocks:
+        until += rest(trial)
         before = trial.clocks.read()
         pairs = two_pairs(trial, case, found, samples, spin)
         reason = unsteady((before, trial.clocks.read()))
@@ -131,6 +133,14 @@ def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = 
     agree_with_profiler(trial, case, claimed, busy)
     outer_bound(trial, case, claimed)
     return found
+
+
+def rest(trial: Trial) -> float:
+    """Others may have had the board: then it is warmed up again. The seconds for both."""
+    started = time.monotonic()
+    if trial.rest():
+        trial.referee.ask({"op": "heat", "seconds": STILL_WARM})
+    return time.monotonic() - started
 
 
 def two_pairs(

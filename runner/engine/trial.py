@@ -3,6 +3,7 @@ that grows.
 """
 
 import contextlib
+import functools
 import random
 import re
 import time
@@ -19,6 +20,7 @@ from runner.engine.physics import Board
 from runner.engine.proof import Observed, read_observed
 from runner.engine.report import CaseResult, Report
 from runner.engine.source import Source
+from runner.engine.turns import Hold
 from runner.engine.workers import Ended, Session, Worker, describe_end
 
 Progress = Callable[[str, int, int], None]
@@ -49,6 +51,9 @@ FLAGS = {  # what is told -> what it means: nothing wrong in itself, but no kern
     "other-library": "imports another library that computes",
     "sockets": "opens sockets",
 }
+
+
+COMPILE_IN = frozenset({"load", "call"})  # requests in which a candidate's kernels are compiled
 
 
 class Verdict(Exception):  # noqa: N818 - the way in which a judgement ends
@@ -101,6 +106,11 @@ class Answer:
     seconds: float
 
 
+def no_pause() -> float:
+    """Nobody is let in between."""
+    return 0.0
+
+
 @dataclass
 class Trial:
     """Everything that the stages share."""
@@ -113,8 +123,9 @@ class Trial:
     report: Report
     progress: Progress
     board: Callable[[], Board]
-    turn: Callable[[], contextlib.AbstractContextManager[None]]  # of using the board
+    turn: Callable[[bool], contextlib.AbstractContextManager[Hold | None]]  # of using the board
     clocks: Clocks
+    pause: Callable[[], float] = no_pause  # in a time alone: seconds for which others had the board
     source: Source | None = None
     session: Session | None = None
     observed: list[Observed] = field(default_factory=list)
@@ -172,22 +183,47 @@ class Trial:
     # -- challenges --
 
     @contextlib.contextmanager
-    def its_turn(self) -> Iterator[None]:
+    def its_turn(self, long: bool = False) -> Iterator[Hold | None]:
         """Around whatever uses the board. Waiting for a turn costs a candidate none of its time."""
         started = time.monotonic()
-        with self.turn():
-            waited = time.monotonic() - started
-            self.waited += waited
-            self.deadline += waited
-            yield
+        with self.turn(long) as hold:
+            self.not_its_time(time.monotonic() - started)
+            yield hold
+
+    def not_its_time(self, seconds: float) -> None:
+        """Seconds that passed without the candidate: its limit moves, and no stage took them."""
+        self.waited += seconds
+        self.deadline += seconds
+
+    def rest(self) -> float:
+        """Between two steps of a time alone: let others use the board if it is their turn; the
+        seconds that this took.
+        """
+        seconds = self.pause()
+        self.not_its_time(seconds)
+        return seconds
+
+    def takes_long(self, message: dict) -> bool:
+        """Is what a message asks for likely to need the board for a tenth of a second or more? The
+        first call starts the device.
+        """
+        long = {"profile", "call"} if self.current == "call" else {"profile"}
+        return message["op"] in long or message.get("case") in self._timed_cases
+
+    @functools.cached_property
+    def _timed_cases(self) -> frozenset[str]:
+        return frozenset(case["case"] for case in self.contract.judgeable("timed"))
 
     def ask(self, message: dict) -> dict:
         """One message to the candidate's process; raises Verdict or Declined for what the candidate
         did wrong.
         """
         assert self.session is not None
-        with self.its_turn():
-            reply = self.session.ask(message, self.deadline)
+        with self.its_turn(self.takes_long(message)) as hold:
+            if hold is not None and hold.may_pass and message["op"] in COMPILE_IN:
+                reply = self.session.ask_aside(message, Aside(self, hold))
+            else:
+                reply = self.session.ask(message, self.deadline)
         self.hear()
         if reply.get("ok") is True:
             return reply
@@ -255,7 +291,7 @@ class Trial:
             "after": answer.after,
             "size": self.session.file.size,
         }
-        with self.its_turn():
+        with self.its_turn(self.takes_long(message)):
             found = self.referee.ask(message, 600.0, [self.session.file.descriptor])
         self._decline_inexact(found, answer)
         return found
@@ -316,6 +352,30 @@ class Trial:
     def result(self, case: dict) -> CaseResult:
         """The row of a case in the report."""
         return next(row for row in self.report.cases if row.case == case["case"])
+
+
+@dataclass
+class Aside:
+    """While the candidate's process compiles, others have its turn. Compiling is its own time;
+    waiting for the board afterwards isn't.
+    """
+
+    trial: Trial
+    hold: Hold
+
+    def deadline(self) -> float:
+        """The stage's, as it is now."""
+        return self.trial.deadline
+
+    def begin(self) -> None:
+        """Give the turn back."""
+        self.hold.give_back()
+
+    def end(self) -> None:
+        """Take it again."""
+        started = time.monotonic()
+        self.hold.take()
+        self.trial.not_its_time(time.monotonic() - started)
 
 
 def _seconds(value: Any) -> float:

@@ -1,9 +1,14 @@
 """Who may use a board now: many check side by side, one times alone, also against other processes
 of ours.
 
-Emptying the board for a timing costs the longest call that is under way, so timings are gathered:
-the board goes over to them once everybody in hand waits for one, or the first has waited long
-enough, and back when all of them are through.
+Emptying the board for a timing costs the longest call that is under way. Two ways to make that
+rare:
+
+- Without overlap timings are gathered: the board goes over to them once everybody in hand waits for
+  one, or the first has waited long enough, and back when all of them are through.
+- With overlap whoever compiles holds no turn, so timings begin at once and go on in slices: after
+  each the board is open for a moment to those whose compile ended. Long calls are gathered, because
+  the longest of them is what a break costs, however many there are.
 """
 
 import contextlib
@@ -12,27 +17,83 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Self
 
 from runner.engine.model import DeviceSpec
 
 PATIENCE = 20.0  # seconds that the first who wants the board alone lets the others go on
+# With overlap, by a simulation of 8 to 32 candidates in hand on 13 cores: the result moves by less
+# than a twentieth when any of these is halved or doubled.
+SLICE, BREAK = 0.25, 0.02  # seconds alone, and seconds that the board is open between two slices
+LONG = 0.1  # seconds
+LONG_SHARE, LONG_WAIT = 0.4, 4.0  # long calls wait for so many others of those in hand, or so long
+
+
+class Hold:
+    """A turn that can be given back and taken again in the middle, by the thread that has it."""
+
+    def __init__(self, turns: "Turns", long: bool) -> None:
+        self._turns, self._long = turns, long
+        self._taken = float("inf")
+        self._files: contextlib.ExitStack | None = None
+
+    @property
+    def may_pass(self) -> bool:
+        """Is it any use to give it back in the middle?"""
+        return self._turns.overlap
+
+    def take(self) -> None:
+        """Wait for the board, and share it. The lock behind belongs to the thread's own files."""
+        self._turns.join(self._long)
+        self._files = contextlib.ExitStack()
+        try:
+            self._files.enter_context(self._turns.files(fcntl.LOCK_SH))
+        except BaseException:
+            self.give_back()
+            raise
+        self._taken = time.monotonic()
+
+    def give_back(self) -> None:
+        """Use it no more; nothing happens to one that was given back."""
+        files, self._files = self._files, None
+        if files is None:
+            return
+        self._long |= time.monotonic() - self._taken > LONG  # an autotuner measures: it will again
+        try:
+            files.close()
+        finally:
+            self._turns.leave()
+
+    def __enter__(self) -> Self:
+        self.take()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.give_back()
 
 
 class Turns:
     """A lock between threads (many, or one alone) with file locks per board behind it, between
-    processes.
+    processes. `overlap`: do those who compile give their turn back?
     """
 
-    def __init__(self, device: DeviceSpec, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, device: DeviceSpec, patience: float = PATIENCE, overlap: bool = False
+    ) -> None:
+        self.overlap = overlap
         self._condition = threading.Condition()
         self._patience = patience
         self._present = 0
         self._among = 0
         self._waiting = 0
-        self._alone = False
-        self._timing = False  # nobody joins the others now
+        self._alone = False  # somebody has it, or has it back after a break
+        self._timing = False  # nobody joins the others now, but in breaks
+        self._open_to = ""  # in a break: "short" calls or "all"
+        self._shared = True  # since the last slice began
+        self._slice = float("-inf")  # when it began
+        self._joining: list[tuple[float, bool]] = []  # since when, and whether the call is long
         stem = f"kbx-{os.getuid()}-{device.gpu}-{device.uuid_hash or device.index}"
         folder = Path(tempfile.gettempdir())
         self._door, self._room = folder / f"{stem}.door.lock", folder / f"{stem}.lock"
@@ -55,50 +116,112 @@ class Turns:
                 self._present -= 1
                 self._condition.notify_all()
 
-    @contextlib.contextmanager
-    def among_others(self) -> Iterator[None]:
-        """Use the board beside others; waits while it belongs to those who time."""
+    # -- beside others --
+
+    def among_others(self, long: bool = False) -> Hold:
+        """Use the board beside others; waits while it belongs to those who time. `long`: for a
+        tenth of a second or more.
+        """
+        return Hold(self, long)
+
+    def join(self, long: bool) -> None:
+        """Wait until the board is open, and be one of those who use it. For `Hold`."""
         with self._condition:
-            self._condition.wait_for(lambda: not self._timing)
+            if not self._is_open(long):
+                entry = time.monotonic(), long
+                self._joining.append(entry)
+                try:
+                    self._condition.notify_all()
+                    self._condition.wait_for(lambda: self._is_open(long))
+                finally:
+                    self._joining.remove(entry)
             self._among += 1
-        try:
-            with self._files(fcntl.LOCK_SH):
-                yield
-        finally:
-            with self._condition:
-                self._among -= 1
-                self._condition.notify_all()
+            self._shared = True
+
+    def leave(self) -> None:
+        """Be no more one of them. For `Hold`."""
+        with self._condition:
+            self._among -= 1
+            self._condition.notify_all()
+
+    def _is_open(self, long: bool) -> bool:
+        return not self._timing or self._open_to in (("all",) if long else ("all", "short"))
+
+    # -- alone --
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        """Have the board to oneself."""
-        with self._condition:
-            self._waiting += 1
-            self._gather()
-            self._condition.wait_for(lambda: not self._alone and not self._among)
-            self._waiting -= 1
-            self._alone = True
+    def alone(self) -> Iterator[Callable[[], float]]:
+        """Have the board to oneself. It yields what to call between two steps: when a slice is over
+        and others wait, they use the board and it comes back; the seconds that this took.
+        """
+        self._wait_to_be_alone()
         try:
-            with self._files(fcntl.LOCK_EX):
-                yield
+            with contextlib.ExitStack() as files:
+                files.enter_context(self.files(fcntl.LOCK_EX))
+                yield lambda: self._pause(files)
         finally:
             with self._condition:
-                self._alone = False
+                self._alone, self._open_to = False, ""
                 self._timing = self._waiting > 0
                 self._condition.notify_all()
 
+    def _wait_to_be_alone(self) -> None:
+        with self._condition:
+            self._waiting += 1
+            try:
+                if not self.overlap:
+                    self._gather()
+                self._timing = True
+                self._condition.wait_for(lambda: not self._alone and not self._among)
+                self._alone = True
+            finally:
+                self._waiting -= 1
+                self._timing = self._alone or self._waiting > 0
+            self._begin_slice()
+
     def _gather(self) -> None:
-        """Wait until the board goes over to those who time, and see to it that it does."""
+        """Wait until the board goes over to those who time."""
         until = time.monotonic() + self._patience
         self._condition.notify_all()
         self._condition.wait_for(
             lambda: self._timing or self._waiting >= self._present,
             max(0.0, until - time.monotonic()),
         )
-        self._timing = True
+
+    def _begin_slice(self) -> None:
+        if self._shared:
+            self._slice, self._shared = time.monotonic(), False
+
+    def _pause(self, files: contextlib.ExitStack) -> float:
+        started = time.monotonic()
+        with self._condition:
+            open_to = self._wanted(started)
+        if not open_to:
+            return 0.0
+        files.close()
+        with self._condition:
+            self._open_to = open_to
+            self._condition.notify_all()
+            self._condition.wait_for(lambda: False, BREAK)
+            self._open_to = ""
+            self._condition.wait_for(lambda: not self._among)
+        files.enter_context(self.files(fcntl.LOCK_EX))
+        with self._condition:
+            self._begin_slice()
+        return time.monotonic() - started
+
+    def _wanted(self, now: float) -> str:
+        """To whom a break would open the board; "" for no break now."""
+        if not self.overlap or now - self._slice < SLICE:
+            return ""
+        longs = [since for since, long in self._joining if long]
+        enough = max(1.0, LONG_SHARE * self._present)
+        if longs and (len(longs) >= enough or now - min(longs) >= LONG_WAIT):
+            return "all"
+        return "short" if len(longs) < len(self._joining) else ""
 
     @contextlib.contextmanager
-    def _files(self, how: int) -> Iterator[None]:
+    def files(self, how: int) -> Iterator[None]:
         """Whoever wants the room alone keeps the door shut while the others leave: locks on files
         know no queue, so without a door those who share would never let it be empty.
         """
@@ -111,6 +234,12 @@ class Turns:
             if how == fcntl.LOCK_SH:
                 fcntl.flock(door, fcntl.LOCK_UN)
             yield
+
+
+@contextlib.contextmanager
+def nobody_else(_long: bool = False) -> Iterator[None]:
+    """The turn of whoever has the board alone: none is needed, and none can be given back."""
+    yield
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from runner.engine import protocol
 from runner.engine.model import DeviceSpec, JudgeFailure, Options
@@ -117,6 +117,11 @@ class Worker:
         return reply
 
     @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         """Is the process still there?"""
         return self._process.poll() is None
@@ -166,6 +171,19 @@ class Ended(Exception):  # noqa: N818 - an event
         self.facts = facts
 
 
+class Asides(Protocol):
+    """What happens to a turn while a process compiles aside."""
+
+    def deadline(self) -> float:
+        """Until when the next message must come, by time.monotonic()."""
+
+    def begin(self) -> None:
+        """It compiles now and needs no board."""
+
+    def end(self) -> None:
+        """It has compiled, and goes on when this returns."""
+
+
 class Session:
     """One candidate's process, from fork to kill."""
 
@@ -209,8 +227,42 @@ class Session:
 
     def ask(self, message: dict, deadline: float) -> dict:
         """A challenge and its answer; raises Overdue, Malformed, or Ended when the process died."""
+        reply = self._ask(message, deadline)
+        if protocol.COMPILING in reply:
+            raise protocol.Malformed("compiling aside was not asked for")
+        return _proper(reply)
+
+    def _ask(self, message: dict, deadline: float) -> dict:
         try:
             return self.channel.ask(message, max(0.0, deadline - time.monotonic()))
+        except protocol.Closed:
+            raise Ended(self.end(grace=GRACE)) from None
+
+    def ask_aside(self, message: dict, asides: "Asides") -> dict:
+        """The same for a challenge in which the process compiles aside, without the board.
+        Malformed for whatever comes out of order or too often.
+        """
+        reply = self._ask({**message, protocol.OVERLAP: True}, asides.deadline())
+        for _ in range(protocol.MAX_COMPILES):
+            if protocol.COMPILING not in reply:
+                return _proper(reply)
+            asides.begin()
+            if protocol.COMPILED not in self._next(asides.deadline()):
+                raise protocol.Malformed("an answer in the middle of compiling")
+            asides.end()
+            self._go()
+            reply = self._next(asides.deadline())
+        raise protocol.Malformed(f"compiled more than {protocol.MAX_COMPILES} times in one call")
+
+    def _next(self, deadline: float) -> dict:
+        try:
+            return self.channel.wait(deadline)
+        except protocol.Closed:
+            raise Ended(self.end(grace=GRACE)) from None
+
+    def _go(self) -> None:
+        try:
+            self.channel.send_bytes(protocol.GO)
         except protocol.Closed:
             raise Ended(self.end(grace=GRACE)) from None
 
@@ -240,6 +292,12 @@ class Session:
         finally:
             self.channel.close()
             self.file.close()
+
+
+def _proper(reply: dict) -> dict:
+    if protocol.COMPILED in reply:
+        raise protocol.Malformed("the end of compiling that did not begin")
+    return reply
 
 
 def fork_message(device: DeviceSpec, options: Options, without: Sequence[str]) -> dict:

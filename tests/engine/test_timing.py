@@ -1,6 +1,5 @@
 """Blocks in lockstep over a real socket, and what is concluded from their times."""
 
-import contextlib
 import socket
 import threading
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from runner.engine.protocol import FAILED, NEXT, SEED, Channel, Malformed
 from runner.engine.report import CaseResult, Report
 from runner.engine.timing import CaseTimes
 from runner.engine.trial import Contract, Trial, Verdict
+from runner.engine.turns import nobody_else
 
 SAMPLES = 4
 Peer = Callable[[socket.socket], None]
@@ -159,7 +159,7 @@ def trial_of(cases: list[dict], milliseconds: float) -> Trial:
         report=report,
         progress=lambda *_: None,
         board=lambda: None,  # type: ignore[arg-type, return-value]
-        turn=contextlib.nullcontext,
+        turn=nobody_else,
         clocks=Clocks(INTERPRETER),
     )
 
