@@ -106,7 +106,8 @@ def refresh_submission(submission: Submission) -> None:
 
 def rebuild() -> Iterator[tuple[Method, Drift]]:
     """Mend what has drifted, a method and a transaction at a time; says what it found."""
-    for method in Method.objects.order_by("id").iterator():
+    # No other columns: a migration calls this, when later ones may not be there yet.
+    for method in Method.objects.only("slug").order_by("id").iterator():
         with transaction.atomic():
             Board.lock()
             drift = compare(method)

@@ -172,6 +172,7 @@ def use(url: str) -> None:
     from django.db import connection
 
     os.environ["DATABASE_URL"] = url
+    manage("migrate", "--verbosity", "0")
     connection.close()
     connection.settings_dict.update(dj_database_url.parse(url))
 

@@ -3,14 +3,17 @@
 import math
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils.html import escape, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from leaderboard import figures
 from leaderboard.listing import listing
+from leaderboard.rows import Cell
 
 register = template.Library()
 register.filter("figure", figures.figure)
@@ -39,6 +42,14 @@ def verdict_word(verdict: str) -> str:
 def at(mapping: Any, key: Any) -> Any:
     """mapping[key], None where it is not there."""
     return mapping.get(key)
+
+
+@register.filter
+@lru_cache(maxsize=4096)  # a heat map has 750 cells and few different ones
+def heat_cell(cell: Cell) -> SafeString:
+    """A heat map's cell, drawn once for all that are equal."""
+    html = render_to_string("includes/_cell.html", {"cell": cell})
+    return mark_safe(html)  # noqa: S308  the template escapes
 
 
 @register.filter
