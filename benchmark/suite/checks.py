@@ -548,7 +548,7 @@ def expectations(trial: Trial, magnitude: Callable[..., Any] | None = None) -> d
     sizes_by_truth = {id(leaf.truth): leaf.magnitude for leaf in expected.values()}
     truths = dict(leaves(wide, "argument"))
     for place, leaf in leaves(native_arguments, "argument"):
-        if isinstance(leaf, torch.Tensor):
+        if isinstance(leaf, torch.Tensor) and place not in trial.task.free_places:
             size = sizes_by_truth.get(id(truths[place]), sizes.get(place))
             expected[place] = Leaf(place, leaf, truths[place], size)
     return expected
@@ -567,8 +567,12 @@ def _answers(trial: Trial) -> dict[str, Any]:
         prefix = f"draw {draw} " if draw else ""
         found |= {prefix + place: leaf for place, leaf in _named(output)}
     if trial.mutated is not None and trial.task.may_mutate(trial.case):
-        after = leaves(trial.mutated, "argument")
-        found |= {place: leaf for place, leaf in after if isinstance(leaf, torch.Tensor)}
+        free = trial.task.free_places
+        found |= {
+            place: leaf
+            for place, leaf in leaves(trial.mutated, "argument")
+            if isinstance(leaf, torch.Tensor) and place not in free
+        }
     return found
 
 

@@ -48,6 +48,8 @@ def task_digest(task: Task) -> str:
     parts = _Parts()
     for name in JUDGED:
         parts.add(name, getattr(task, name))
+    if task.may_write:  # the digests of all others stay as they were before there was such a thing
+        parts.add("may_write", task.may_write)
     for case in task.cases:
         parts.add(f"case {case.name}", case)
         parts.add(f"family {case.family}", FAMILIES[case.family])

@@ -113,6 +113,7 @@ class Task:
     truth_function: Callable[..., Any] | None = None
     bytes_model: Callable[[Case], float] | None = None
     mutates: tuple[str, ...] | bool = ()
+    may_write: tuple[str, ...] = ()  # parameters whose tensors the call may leave as anything
     delegates: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
@@ -206,10 +207,19 @@ class Task:
             return self.check.judge(Trial(self, case, arguments, outputs, mutated))
 
     def may_mutate(self, case: Case) -> bool:
-        """Whether the call writes into its arguments, which are then part of the answer."""
-        if isinstance(self.mutates, bool):
-            return self.mutates
+        """Whether the call writes into its arguments, which are then part of the answer, but for
+        those of `may_write`.
+        """
+        if isinstance(self.mutates, bool) or self.may_write:
+            return bool(self.mutates or self.may_write)
         return any(bool(case.options.get(option)) for option in self.mutates)
+
+    @cached_property
+    def free_places(self) -> frozenset[str]:
+        """The places of the arguments of `may_write`, given by position or by name."""
+        order = list(inspect.signature(self.function).parameters)
+        by_position = [f"argument[{order.index(name)}]" for name in self.may_write]
+        return frozenset([*by_position, *(f"argument.{name}" for name in self.may_write)])
 
     def flops(self, case: Case) -> float:
         """Floating-point operations of the textbook algorithm."""
