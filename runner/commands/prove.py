@@ -58,10 +58,12 @@ def command(
         rows, "proving", total=len(tasks), console=progress, disable=not progress.is_terminal
     )
     order = {one.name: place for place, one in enumerate(tasks)}
-    found = sorted(shown, key=lambda row: order[row.task])
+    found: list[Row] = []
+    for row in shown:
+        found = sorted([*found, row], key=lambda row: order[row.task])
+        if file:  # it grows: an hour's work is not lost with its last minute
+            file.write_text(json.dumps(report(found, device, seed), indent=2) + "\n")
     _show(console, found, f"seed {seed}, {device}")
-    if file:
-        file.write_text(json.dumps(report(found, device, seed), indent=2) + "\n")
     sys.exit(0 if all(row.proven for row in found) else 1)
 
 
