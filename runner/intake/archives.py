@@ -43,10 +43,15 @@ def members(name: str, data: bytes) -> Iterator[Text | Refusal]:
         yield Refusal(name, f"not a readable zip archive: {shown(error)}", "pack it again as .zip")
 
 
+_OUTPUT = ("perf_results", "perf_logs", "test_failures")  # of upstream's harness, beside results
+
+
 def is_noise(path: str) -> bool:
-    """Files that come along unasked: hidden ones, caches, package markers."""
+    """Files that come along unasked: hidden ones, caches, package markers, upstream's logs."""
     parts = PurePosixPath(path.replace("\\", "/")).parts
     hidden = any(part.startswith(".") and part not in ("..", ".") for part in parts)
+    if any(folder in parts[:-1] for folder in _OUTPUT):
+        return True
     return hidden or "__pycache__" in parts or "__MACOSX" in parts or parts[-1:] == ("__init__.py",)
 
 

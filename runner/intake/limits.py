@@ -13,6 +13,9 @@ MAX_CANDIDATES = 2_000
 MAX_LINE_BYTES = 8 * MAX_SOURCE_BYTES
 """One line of JSONL: JSON spells a byte with up to six; instruction and thoughts come on top."""
 
+MAX_JSON_BYTES = 16 * MIB
+"""One metrics.json: 2,000 records with the source that each ran."""
+
 MAX_LINES = 10 * MAX_CANDIDATES
 """Lines of one JSONL file, blank ones counted."""
 

@@ -21,12 +21,36 @@ class Found:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """A result that another harness wrote down about a candidate. Claimed, never measured here.
+
+    `stage` is the last one that it tells about, `ok` whether that went well; `speedup` over the
+    harness's own baseline. `sha256` is that of the cleaned source, empty where the record has none.
+    """
+
+    task: str
+    round: int
+    stage: str  # "call", "check" or "time"
+    ok: bool
+    place: str
+    sha256: str = ""
+    speedup: float | None = None
+    is_suspect: bool = False
+    facts: Mapping[str, str | float | bool] = field(default_factory=dict)
+    detail: str = ""
+
+
+UNREADABLE, UNKNOWN, DUPLICATE = "unreadable", "unknown task", "duplicate"
+
+
+@dataclass(frozen=True)
 class Refusal:
     """Something that did not become a candidate: where it is, why, and what its author can do."""
 
     place: str
     reason: str
     remedy: str
+    kind: str = field(default=UNREADABLE, compare=False)
 
     def to_json(self) -> dict[str, str]:
         """One element of `refused`."""
@@ -41,6 +65,12 @@ class Intake:
 
     candidates: tuple[Found, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing that could be stored."""
+        return not self.candidates and not self.claims
 
 
 @dataclass(frozen=True)
@@ -77,14 +107,15 @@ class Refused(Exception):  # noqa: N818 - what a reader of one piece raises; nev
     further out.
     """
 
-    def __init__(self, reason: str, remedy: str) -> None:
+    def __init__(self, reason: str, remedy: str, kind: str = UNREADABLE) -> None:
         super().__init__(reason)
         self.reason = reason
         self.remedy = remedy
+        self.kind = kind
 
     def at(self, place: str) -> Refusal:
         """The refusal, once the place is known."""
-        return Refusal(place, self.reason, self.remedy)
+        return Refusal(place, self.reason, self.remedy, self.kind)
 
 
 def shown(name: object) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from runner.intake.model import KnownTasks, Refused, shown
+from runner.intake.model import UNKNOWN, KnownTasks, Refused, shown
 
 _NEAR = 3  # near misses in a message
 _LONGEST = 200  # characters of a name that are compared: the comparison is quadratic
 _PREFIX = "fused_"  # TritonBench-T calls fused_relu_sqrt relu_sqrt
 _ROUND = re.compile(r"round[_-]?(\d{1,9})", re.IGNORECASE)
+# "predictions_round_1.jsonl", "relu.round2.py": at the end of a file's name, behind a separator.
+_ROUND_AT_END = re.compile(r"(.*)[_.-]round[_-]?(\d{1,9})", re.IGNORECASE | re.DOTALL)
 _DESCRIPTION = "Functional Description:"
 _WRAPPER = "Wrapper Entry Information:"
 # A dotted name with its bracket right behind: "linalg.svd(A, ...)", but not "input (Tensor): the
@@ -45,7 +47,7 @@ def asked(name: str, known: KnownTasks) -> Named:
         return found
     near = near_misses(name, known)
     hint = f"did you mean {' or '.join(near)}?" if near else "see the list of tasks"
-    raise Refused(f"no task is called {shown(name)!r}", hint)
+    raise Refused(f"no task is called {shown(name)!r}", hint, UNKNOWN)
 
 
 def near_misses(name: str, known: KnownTasks) -> list[str]:
@@ -76,7 +78,7 @@ def of_path(path: str, known: KnownTasks) -> Named | None:
     task.
     """
     *folders, file = PurePosixPath(path.replace("\\", "/")).parts or ("",)
-    found = named(stem(file), known)
+    found = named(stem(file), known) or named(_without_round(stem(file)), known)
     if found:
         return found
     for folder in reversed(folders):
@@ -104,12 +106,24 @@ def stem(file: str) -> str:
 
 
 def round_of_path(path: str) -> int | None:
-    """The round that the innermost `round_<n>` folder, or the file's own name, tells."""
-    for part in reversed(PurePosixPath(path.replace("\\", "/")).parts):
-        match = _ROUND.fullmatch(part.rpartition(".")[0] or part)
+    """The round that the file's own name, or the innermost folder around it, tells."""
+    parts = PurePosixPath(path.replace("\\", "/")).parts
+    for part in reversed(parts):
+        stem_ = _stem_of_any(part)
+        match = _ROUND.fullmatch(stem_) or _ROUND_AT_END.fullmatch(stem_)
         if match:
-            return int(match[1])
+            return int(match[match.lastindex or 1])
     return None
+
+
+def _stem_of_any(file: str) -> str:
+    return file.rpartition(".")[0] or file
+
+
+def _without_round(name: str) -> str:
+    """A file's stem without a round at its end: "relu_round_1" -> "relu"."""
+    match = _ROUND_AT_END.fullmatch(name)
+    return match[1] if match else name
 
 
 def _noted(name: str, slug: str) -> Named:

@@ -5,9 +5,9 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from runner.intake import limits, names
+from runner.intake import claims, limits, names
 from runner.intake.cleaning import clean
-from runner.intake.model import Found, KnownTasks, Refusal, Refused, shown
+from runner.intake.model import Claim, Found, KnownTasks, Refusal, Refused, shown
 
 FALLBACK_ENTRY = "kernel_function"  # the published format's second name for every entry point
 _PROMPTS = ("instruction", "prompt", "query")
@@ -23,8 +23,8 @@ class Text:
     place: str
 
 
-def from_jsonl(text: Text, known: KnownTasks) -> Iterator[Found | Refusal]:
-    """A candidate or a refusal for each line that is not blank."""
+def from_jsonl(text: Text, known: KnownTasks) -> Iterator[Found | Claim | Refusal]:
+    """A candidate, a claimed result or a refusal for each line that is not blank."""
     start = 0
     for number, line in enumerate(io.BytesIO(text.data), 1):
         place = f"{text.place} line {number}"
@@ -39,6 +39,19 @@ def from_jsonl(text: Text, known: KnownTasks) -> Iterator[Found | Refusal]:
         start += len(line)
 
 
+def from_json(text: Text, known: KnownTasks) -> Iterator[Claim | Refusal]:
+    """The claimed results in a metrics.json; any other JSON file is refused by what it is."""
+    try:
+        if text.path.replace("\\", "/").rpartition("/")[2].lower() == claims.SUMMARY:
+            raise Refused("a summary, without results of single tasks", "send metrics.json")
+        if len(text.data) > limits.MAX_JSON_BYTES:
+            size = f"{len(text.data):,} bytes"
+            raise Refused(size, f"send at most {limits.MAX_JSON_BYTES:,} bytes of JSON")
+        yield from claims.of_metrics(_decoded(text.data, 0), text.path, text.place, known)
+    except Refused as refused:
+        yield refused.at(text.place)
+
+
 def from_python(text: Text, known: KnownTasks) -> Iterator[Found | Refusal]:
     """The candidate in a .py file, or why it is none."""
     try:
@@ -47,8 +60,10 @@ def from_python(text: Text, known: KnownTasks) -> Iterator[Found | Refusal]:
         yield refused.at(text.place)
 
 
-def _from_line(line: bytes, start: int, path: str, place: str, known: KnownTasks) -> Found:
+def _from_line(line: bytes, start: int, path: str, place: str, known: KnownTasks) -> Found | Claim:
     record = _record(line, start)
+    if claims.is_result(record):
+        return claims.of_line(record, path, _round_of(record, path), place, known)
     predict = _text(record, "predict")
     if predict is None:
         raise Refused("no field `predict`", f"write one object a line, like {_EXAMPLE}")

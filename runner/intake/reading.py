@@ -1,15 +1,22 @@
 """The two ways in: an upload's bytes, and paths on the command line."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from runner.intake import archives, folders, limits
-from runner.intake.model import Found, Intake, KnownTasks, Refusal, shown
-from runner.intake.predictions import Text, from_jsonl, from_python
+from runner.intake import archives, claims, folders, limits, names
+from runner.intake.model import DUPLICATE, Claim, Found, Intake, KnownTasks, Refusal, shown
+from runner.intake.predictions import Text, from_json, from_jsonl, from_python
 
-_READERS = {".py": from_python, ".jsonl": from_jsonl, ".ndjson": from_jsonl}
+_Piece = Found | Claim | Refusal
+_Reader = Callable[[Text, KnownTasks], Iterator[_Piece]]
+_READERS: dict[str, _Reader] = {
+    ".py": from_python,
+    ".jsonl": from_jsonl,
+    ".ndjson": from_jsonl,
+    ".json": from_json,
+}
 _TAKEN = "send .py, .jsonl, or a .zip of them"
 
 
@@ -31,7 +38,7 @@ def read_paths(paths: Iterable[str | os.PathLike[str]], known: KnownTasks) -> In
     )
 
 
-def _pieces(text: Text, known: KnownTasks) -> Iterator[Found | Refusal]:
+def _pieces(text: Text, known: KnownTasks) -> Iterator[_Piece]:
     if len(text.data) > limits.MAX_UPLOAD_BYTES:
         size = f"{len(text.data):,} bytes"
         yield Refusal(text.place, size, f"send at most {limits.MAX_UPLOAD_BYTES:,} bytes an upload")
@@ -39,10 +46,21 @@ def _pieces(text: Text, known: KnownTasks) -> Iterator[Found | Refusal]:
         yield from _of_file(text, known)
     else:
         for member in archives.members(text.place, text.data):
-            yield from [member] if isinstance(member, Refusal) else _of_file(member, known)
+            if isinstance(member, Refusal):
+                yield member
+            else:
+                yield from _of_file(_in_round_of(text.path, member), known)
 
 
-def _of_file(text: Text, known: KnownTasks) -> Iterator[Found | Refusal]:
+def _in_round_of(archive: str, member: Text) -> Text:
+    """A file of `round_1.zip` is of round 1 where nothing in the archive says otherwise."""
+    name = archive.rpartition(".")[0]
+    if names.round_of_path(name) is None:
+        return member
+    return replace(member, path=f"{name}/{member.path}")
+
+
+def _of_file(text: Text, known: KnownTasks) -> Iterator[_Piece]:
     reader = _READERS.get(_suffix(text.path))
     if reader:
         yield from reader(text, known)
@@ -58,21 +76,26 @@ def _suffix(path: str) -> str:
     return os.path.splitext(path)[1].lower()
 
 
-def _collected(pieces: Iterable[Found | Refusal]) -> Intake:
+def _collected(pieces: Iterable[_Piece]) -> Intake:
     """Sort the pieces: one candidate a task and round, no more of anything than the limits."""
     first: dict[tuple[str, int], Found] = {}
     refusals: list[Refusal] = []
+    told: list[Claim] = []
     for number, piece in enumerate(pieces):
         if number - len(refusals) >= limits.MAX_CANDIDATES or len(refusals) >= limits.MAX_REFUSALS:
             refusals.append(_stop(piece.place))
             break
         if isinstance(piece, Refusal):
             refusals.append(piece)
+        elif isinstance(piece, Claim):
+            told.append(piece)
         else:
             refusals += _added(first, piece)
-    if not first and not refusals:
+    claimed, contradictions = claims.merged(told)
+    refusals += contradictions
+    if not first and not refusals and not claimed:
         refusals.append(Refusal("the upload", "nothing in it", _TAKEN))
-    return Intake(tuple(first.values()), tuple(refusals))
+    return Intake(tuple(first.values()), tuple(refusals), claimed)
 
 
 def _stop(place: str) -> Refusal:
@@ -92,4 +115,5 @@ def _added(first: dict[tuple[str, int], Found], piece: Found) -> list[Refusal]:
     reason = (
         f"a second candidate for {piece.task}, round {piece.round}; the first is at {earlier.place}"
     )
-    return [Refusal(piece.place, reason, "give it another round, or leave one of them out")]
+    remedy = "give it another round, or leave one of them out"
+    return [Refusal(piece.place, reason, remedy, DUPLICATE)]
