@@ -1,0 +1,349 @@
+"""Records of the judge itself in `docs/measurements/`, from what was measured on boards.
+
+    python benchmarks/record_judge.py throughput LABEL=REPORT.json...   # of kbx evaluate
+    python benchmarks/record_judge.py repeatability FIRST.json SECOND.json
+    python benchmarks/record_judge.py exploits SELFTEST.json            # of tests.gpu.selftest
+    python benchmarks/record_judge.py timer TIMER.json SELFTEST.json    # of tests.gpu.timer, too
+    python benchmarks/record_judge.py proof PROOF.json...               # of kbx prove
+
+Each writes `judge-WHAT.md` and `.json` (proof: `suite-proof`); `--note TEXT` and `--command TEXT`
+may be given several times.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "measurements"
+HELD = 0.02  # speedups of one kernel on two occasions should lie within this
+LONG_MS = 0.05  # ... for calls from here on
+PUBLISHED_SECONDS = 48.0  # a candidate, of the published harness on one H200
+Record = tuple[str, dict, list[str]]  # title, bare figures, the page's body
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=sorted(RECORDS))
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--command", action="append", default=[])
+    parser.add_argument("--note", action="append", default=[])
+    parser.add_argument("--date", default=f"{datetime.now(UTC):%Y-%m-%d}")
+    chosen = parser.parse_args()
+    name, record = RECORDS[chosen.what]
+    title, bare, body = record(chosen.files)
+    bare = {"date": chosen.date, "commands": chosen.command, **bare}
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / f"{name}.json").write_text(json.dumps(bare, indent=1) + "\n")
+    facts = f"Date: {chosen.date}. {hardware(bare)}"
+    lines = [f"# {title}", "", facts, "", "```", *chosen.command, "```", "", *body, ""]
+    for note in chosen.note:
+        lines += [note, ""]
+    (FOLDER / f"{name}.md").write_text("\n".join(lines))
+
+
+def read(path: str) -> dict:
+    found: dict = json.loads(Path(path).read_text())
+    return found
+
+
+def environment(report: dict) -> dict:
+    """Hardware and versions out of a report of `kbx evaluate`, or of one of its runs."""
+    found = report["environment"]
+    names = ("python", "torch", "triton", "cuda", "platform")
+    device = found.get("device", {})
+    return {
+        "gpu": device.get("name"),
+        "architecture": device.get("architecture"),
+        **{name: found.get(name) for name in names},
+        "overlap": found.get("overlap"),
+        "judge_version": report.get("judge", {}).get("version") or report.get("judge_version"),
+    }
+
+
+def hardware(bare: dict) -> str:
+    found = bare.get("environment")
+    if not found:
+        return ""
+    return (
+        f"Hardware: {found['gpu']} ({found['architecture']}). Python {found['python']}, torch "
+        f"{found['torch']}, triton {found['triton']}, CUDA {found['cuda']}. "
+        f"Judge version {found['judge_version']}."
+    )
+
+
+def table(columns: list[str], rows: list[list]) -> list[str]:
+    lines = ["| " + " | ".join(columns) + " |", "|---|" + "---:|" * (len(columns) - 1)]
+    return [*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
+
+
+# -- throughput --
+
+
+def throughput(files: list[str]) -> Record:
+    reports = {label: read(path) for label, _, path in (one.partition("=") for one in files)}
+    figures = {label: speed(report) for label, report in reports.items()}
+    first = next(iter(figures.values()))
+    bare = {
+        "environment": environment(next(iter(reports.values()))),
+        **{name: first[name] for name in SPEED},
+        "reports": figures,
+    }
+    rows = [
+        [label, row["candidates"], row["boards"], row["jobs"], f"{row['seconds']:.1f}",
+         f"{row['seconds_per_candidate']:.2f}", f"{row['gpu_seconds']:.1f}",
+         f"{PUBLISHED_SECONDS / row['seconds_per_candidate']:.0f}x"]
+        for label, row in figures.items()
+    ]  # fmt: skip
+    columns = ["", "candidates", "boards", "in hand a board", "seconds", "seconds a candidate"]
+    columns += ["of these timed calls", "as fast as the published harness (48 s)"]
+    body = [
+        *table(columns, rows),
+        "",
+        "Where the time goes, seconds a candidate at the median:",
+        "",
+    ]
+    stages = ["load", "call", "check", "proof", "time"]
+    body += table(
+        ["", *stages],
+        [[label, *(row["stages"][s] for s in stages)] for label, row in figures.items()],
+    )
+    return "How fast the judge judges", bare, body
+
+
+SPEED = ("candidates", "boards", "seconds", "seconds_per_candidate", "gpu_seconds")
+
+
+def speed(report: dict) -> dict:
+    """`seconds`: from the first candidate's start to the last one's end. `gpu_seconds`: what the
+    timed calls themselves took, both sides: no judge that takes as many samples can be faster.
+    """
+    runs, took = report["runs"], report["took"]
+    boards = {run["environment"]["device"].get("uuid_hash") for run in runs}
+    timed = [case for run in runs for case in run["cases"] if case["samples"]]
+    calls = sum(
+        case["samples"] / 2 * (case["candidate_ms"] + case["reference_ms"]) / 1e3 for case in timed
+    )
+    return {
+        "candidates": len(runs),
+        "boards": len(boards),
+        "jobs": took.get("jobs"),
+        "seconds": took["seconds"],
+        "seconds_per_candidate": took["seconds"] / len(runs),
+        "gpu_seconds": calls,
+        "start_seconds": took.get("start"),
+        "stages": {name: middle(runs, name) for name in ("load", "call", "check", "proof", "time")},
+    }
+
+
+def middle(runs: list[dict], stage: str) -> float | None:
+    values = [run["seconds"][stage] for run in runs if stage in run["seconds"]]
+    return round(statistics.median(values), 2) if values else None
+
+
+# -- repeatability --
+
+
+def repeatability(files: list[str]) -> Record:
+    first, second = (by_candidate(read(path)) for path in files)
+    both = sorted(set(first) & set(second))
+    rows = [ratio_row(key, first[key], second[key]) for key in both]
+    ratios = sorted(row["ratio"] for row in rows)
+    long = [row["ratio"] for row in rows if row["shortest_ms"] >= LONG_MS]
+    bare = {
+        "environment": environment(read(files[0])),
+        "candidates": len(rows),
+        "within_2_percent": held(ratios),
+        "long": len(long),
+        "long_within_2_percent": held(long),
+        "ratio_quantiles": quantiles(ratios),
+        "intervals_overlap": sum(row["overlap"] for row in rows),
+        "rows": rows,
+    }
+    body = [
+        f"{len(rows)} candidates were timed on both occasions. Second speedup over first: "
+        + ", ".join(f"{name} {value:.4f}" for name, value in bare["ratio_quantiles"].items())
+        + f". Within 2 %: {bare['within_2_percent']} of {len(rows)}; of those whose calls all take "
+        f"50 us or more, {bare['long_within_2_percent']} of {len(long)}. Their 95 % intervals "
+        f"overlap for {bare['intervals_overlap']} of {len(rows)}.",
+        "",
+        *table(
+            ["furthest apart", "first", "second", "ratio", "shortest call, ms"],
+            [
+                [row["task"], f"{row['first']:.3f}x", f"{row['second']:.3f}x",
+                 f"{row['ratio']:.4f}", f"{row['shortest_ms']:.4f}"]
+                for row in sorted(rows, key=lambda row: -abs(row["ratio"] - 1))[:12]
+            ],
+        ),
+    ]  # fmt: skip
+    return "The same kernels judged on two occasions", bare, body
+
+
+def by_candidate(report: dict) -> dict[tuple, dict]:
+    return {
+        (run["task"], run["round"], run["source_sha256"]): run
+        for run in report["runs"]
+        if run["speedup"]
+    }
+
+
+def ratio_row(key: tuple, first: dict, second: dict) -> dict:
+    timed = [case for run in (first, second) for case in run["cases"] if case["candidate_ms"]]
+    return {
+        "task": key[0],
+        "first": first["speedup"],
+        "second": second["speedup"],
+        "ratio": second["speedup"] / first["speedup"],
+        "shortest_ms": min(min(case["candidate_ms"], case["reference_ms"]) for case in timed),
+        "overlap": first["speedup_low"] <= second["speedup_high"]
+        and second["speedup_low"] <= first["speedup_high"],
+    }
+
+
+def held(ratios: list[float]) -> int:
+    return sum(1 / (1 + HELD) <= ratio <= 1 + HELD for ratio in ratios)
+
+
+def quantiles(values: list[float]) -> dict[str, float]:
+    cut = statistics.quantiles(values, n=20, method="inclusive")
+    return {
+        "least": values[0], "5 %": cut[0], "median": statistics.median(values),
+        "95 %": cut[-1], "most": values[-1],
+    }  # fmt: skip
+
+
+# -- exploits --
+
+
+def exploits(files: list[str]) -> Record:
+    report = read(files[0])
+    found = report["exploits"]
+    names = ("caught", "total", "honest_passed", "honest_total")
+    bare = {**{name: found[name] for name in names}, "rows": found["rows"]}
+    bare["environment"] = report.get("exploits_environment")
+    body = [
+        f"Caught: {found['caught']} of {found['total']} cheats get the verdict that they must. "
+        f"Honest controls: {found['honest_passed']} of {found['honest_total']} pass without a "
+        "doubt held against them.",
+        "",
+        *table(
+            ["submission", "catalogue", "must get", "got", ""],
+            [
+                [row["name"], row["cheat"], row["wanted"], row["verdict"],
+                 "" if row["caught"] else "**missed**"]
+                for row in found["rows"]
+            ],
+        ),
+    ]  # fmt: skip
+    return "Cheats and honest controls on a board", bare, body
+
+
+# -- the timer --
+
+
+def timer(files: list[str]) -> Record:
+    known, selftest = read(files[0]), read(files[1])
+    rows = [*known_durations(known), *seen(selftest)]
+    bare = {
+        "all_met": all(row["met"] for row in rows),
+        "rows": rows,
+        "readings": known,
+        "environment": selftest.get("environment_of_parts"),
+    }
+    body = table(
+        ["acceptance", "measured", "asked for", "met"],
+        [[r["what"], r["measured"], r["asked"], "yes" if r["met"] else "**no**"] for r in rows],
+    )
+    return "What the timer must meet, and does", bare, body
+
+
+def known_durations(known: dict) -> list[dict]:
+    own = known["event_us"]
+    empty = known["empty_triton_kernel"]["median_us"] - own
+    rows = [requirement("an empty kernel", f"{empty:.2f} us", "under 5 us", empty < 5)]
+    for name, asked in (("10us", "2 us"), ("100us", "1 %"), ("1ms", "0.1 %")):
+        truth, reading = known[name]["kernel_us"], known[name]["median_us"] - own
+        away = abs(reading - truth)
+        met = away < 2 if name == "10us" else away / truth < (0.01 if name == "100us" else 0.001)
+        text = f"{reading:.2f} us where the profiler sees a kernel of {truth:.2f} us"
+        rows.append(requirement(f"a spin of {name}", text, f"within {asked}", met))
+    return rows
+
+
+def seen(selftest: dict) -> list[dict]:
+    inside = sum(row["contains_one"] for row in selftest["baseline"])
+    total = len(selftest["baseline"])
+    slower = sum(row["seen"] for row in selftest["slower"])
+    planted = len(selftest["slower"])
+    twice = [abs(row["ratio"] - 1) for row in selftest["twice"]]
+    return [
+        requirement(
+            "PyTorch against itself: the interval contains 1",
+            f"{inside} of {total}", "93 of 100", inside >= 0.93 * total,
+        ),
+        requirement(
+            "a planted slow-down of 2 % is seen",
+            f"{slower} of {planted}", "9 of 10", slower >= 0.9 * planted,
+        ),
+        requirement(
+            "the same candidate judged twice",
+            f"at most {max(twice):.2%} apart (n = {len(twice)})", "within 2 %", max(twice) < HELD,
+        ),
+    ]  # fmt: skip
+
+
+def requirement(what: str, measured: str, asked: str, met: bool) -> dict:
+    return {"what": what, "measured": measured, "asked": asked, "met": met}
+
+
+# -- the suite's proof --
+
+
+def proof(files: list[str]) -> Record:
+    reports = [read(path) for path in files]
+    rows = [row for report in reports for row in report["rows"]]
+    bare = {
+        "tasks": len(rows),
+        "accepted": sum(row["accepted"] is True for row in rows),
+        "not_judgeable": sum(row["accepted"] is None for row in rows),
+        "mutants_planted": sum(len(row["planted"]) for row in rows),
+        "mutants_killed": sum(row["killed"] for row in rows),
+        "least_mutants_a_task": min(len(row["planted"]) for row in rows),
+        "device": ", ".join(sorted({report["device"] for report in reports})),
+        "suite_digest": reports[0]["suite_digest"],
+        "rows": rows,
+    }
+    body = [
+        f"{bare['tasks']} tasks on {bare['device']}: {bare['accepted']} plain solutions accepted, "
+        f"{bare['not_judgeable']} not judgeable there. Mutants: {bare['mutants_killed']} of "
+        f"{bare['mutants_planted']} killed, at least {bare['least_mutants_a_task']} a task. "
+        f"Suite digest {bare['suite_digest'][:16]}.",
+        "",
+        *table(
+            ["task", "plain solution", "cases", "killed", "planted", "survivors"],
+            [
+                [row["task"], {True: "accepted", False: "**refused**", None: "not judgeable"}[
+                    row["accepted"]], row["cases"], row["killed"], len(row["planted"]),
+                 ", ".join(row["survivors"])]
+                for row in rows
+            ],
+        ),
+    ]  # fmt: skip
+    return "The suite proven", bare, body
+
+
+RECORDS: dict[str, tuple[str, Callable[[list[str]], Record]]] = {
+    "throughput": ("judge-throughput", throughput),
+    "repeatability": ("judge-repeatability", repeatability),
+    "exploits": ("judge-exploits", exploits),
+    "timer": ("judge-timer", timer),
+    "proof": ("suite-proof", proof),
+}
+
+
+if __name__ == "__main__":
+    main()
