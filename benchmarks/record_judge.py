@@ -224,7 +224,7 @@ def exploits(files: list[str]) -> Record:
     found = report["exploits"]
     names = ("caught", "total", "honest_passed", "honest_total")
     bare = {**{name: found[name] for name in names}, "rows": found["rows"]}
-    bare["environment"] = report.get("exploits_environment")
+    bare["environment"] = environment(report)
     body = [
         f"Caught: {found['caught']} of {found['total']} cheats get the verdict that they must. "
         f"Honest controls: {found['honest_passed']} of {found['honest_total']} pass without a "
@@ -252,7 +252,7 @@ def timer(files: list[str]) -> Record:
         "all_met": all(row["met"] for row in rows),
         "rows": rows,
         "readings": known,
-        "environment": selftest.get("environment_of_parts"),
+        "environment": environment(selftest),
     }
     body = table(
         ["acceptance", "measured", "asked for", "met"],

@@ -15,7 +15,16 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from runner.engine import Candidate, Declined, Judge, JudgeFailure, Limits, Options, find_devices
+from runner.engine import (
+    JUDGE_VERSION,
+    Candidate,
+    Declined,
+    Judge,
+    JudgeFailure,
+    Limits,
+    Options,
+    find_devices,
+)
 from tests.gpu.sources import as_baseline, with_wrong_constant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +109,7 @@ class Selftest:
         self.spec = find_devices(device)[0]
         self.jobs = jobs
         self.only = only
-        self.out: dict = {"device": self.spec.to_json()}
+        self.out: dict = {"device": self.spec.to_json(), "judge_version": JUDGE_VERSION}
 
     def judge(self, stages: tuple[str, ...] | None = None) -> Judge:
         """A judge that trusts its candidates: they are ours, and a missing wall must not hide the
@@ -161,6 +170,7 @@ class Selftest:
         """The same candidate twice: speedups within 2 %."""
         rows = []
         with self.judge() as judge:
+            self.out["environment"] = judge.environment
             for task, source in plain_sources(r"^(relu|matmul|sum|softmax|layer_norm|gelu)$"):
                 first, second = judged(judge, task, source), judged(judge, task, source)
                 say(line(first) + "\n" + line(second))
@@ -229,6 +239,7 @@ class Selftest:
         limits = Limits(load=60, call=60, check=240)
         options = Options(trust_candidates=True, limits=limits)
         with Judge(self.spec, options) as judge, ThreadPoolExecutor(self.jobs) as pool:
+            self.out["environment"] = judge.environment
             rows = list(pool.map(lambda path: self._tried(judge, path), exploit_paths()))
         for row in rows:
             say(
