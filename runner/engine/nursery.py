@@ -5,8 +5,10 @@ Run as `python -m runner.engine.nursery FD [MODULE...]`, with one end of a socke
 no secret: what it has in memory its forks have too.
 """
 
+import contextlib
 import gc
 import os
+import signal
 import socket
 import sys
 import time
@@ -17,6 +19,7 @@ from runner import sandbox
 from runner.engine import protocol
 
 MAX_REQUEST = 1 << 16
+REMOVAL_SECONDS = 60.0  # a board may be slow to let go of a killed process
 
 
 @dataclass
@@ -25,6 +28,49 @@ class Nursling:
 
     pid: int
     cgroup: sandbox.Cgroup | None
+    has_folder: bool  # on the host's disk, for want of a mount wall
+    died: bool = False
+    killed: float = 0.0  # when
+    status: int | None = None
+
+    def kill(self) -> None:
+        """All of it, and don't wait. A cgroup holds every process that it started, so nobody need
+        be looked for by user, which costs a fork.
+        """
+        self.killed = time.monotonic()
+        os.kill(self.pid, signal.SIGKILL)  # it may not have joined its cgroup yet
+        if self.cgroup:
+            self.cgroup.kill()
+        if not self.cgroup or self.has_folder:
+            sandbox.end(self.pid)
+
+    def leave(self) -> dict | None:
+        """How it ended, with its cgroup removed; None while it hasn't. OSError when processes
+        outlive the kill by seconds.
+        """
+        if self.status is None:
+            reaped, status = os.waitpid(self.pid, os.WNOHANG)
+            if not reaped:
+                self._require_soon("a killed process doesn't end")
+                return None
+            self.status = os.waitstatus_to_exitcode(status)
+        facts = {"died": self.died, "status": self.status}
+        if self.cgroup is None:
+            return {**facts, "out_of_memory": False, "peak_memory": None}
+        counted = {
+            "out_of_memory": self.cgroup.out_of_memory(),
+            "peak_memory": self.cgroup.peak_memory(),
+        }
+        try:
+            self.cgroup.path.rmdir()
+        except OSError as error:
+            self._require_soon(f"its cgroup can't be removed: {error}")
+            return None
+        return {**facts, **counted}
+
+    def _require_soon(self, what: str) -> None:
+        if time.monotonic() > self.killed + REMOVAL_SECONDS:
+            raise TimeoutError(f"{what}, {REMOVAL_SECONDS:g} s after the kill")
 
 
 class Nursery:
@@ -53,14 +99,13 @@ class Nursery:
                 message, descriptors = protocol.receive(self.sock, MAX_REQUEST)
                 protocol.send(self.sock, self._answer(message, descriptors))
         except protocol.Closed:
-            for pid in list(self.nurslings):
-                self.end(pid)
+            self._end_all()
 
     def _answer(self, message: dict, descriptors: list[int]) -> dict:
         try:
             if message["op"] == "fork":
                 return self.fork(message, descriptors)
-            return self.end(message["pid"], message.get("grace", 0.0))
+            return self.end(message["pid"], message["kill"])
         except OSError as error:
             return {"ok": False, "reason": f"{type(error).__name__}: {error}"}
 
@@ -90,39 +135,42 @@ class Nursery:
             become_child(message, descriptors, walls, limits, cgroup)
         for descriptor in descriptors:
             os.close(descriptor)
-        self.nurslings[pid] = Nursling(pid, cgroup)
+        self.nurslings[pid] = Nursling(pid, cgroup, has_folder=not walls.mount)
         return {"ok": True, "pid": pid, "walls": walls.to_json()}
 
-    def end(self, pid: int, grace: float = 0.0) -> dict:
-        """Kill a child and everything it started. How it ended: `status` as waitstatus_to_exitcode.
-
-        `grace`: seconds in which it may still end by itself, for a child that closed its channel.
+    def end(self, pid: int, kill: bool) -> dict:
+        """End a child and everything it started, a step at a time, as a board takes its time to let
+        go of a process and others want to be forked meanwhile: `ended` false means ask again.
+        Without `kill` it may still end by itself. How it ended: `status` as waitstatus_to_exitcode.
         """
-        nursling = self.nurslings.pop(pid)
-        died = ended_by_itself(pid, grace)
-        sandbox.end(pid)
-        _, status = os.waitpid(pid, 0)
-        out_of_memory, peak = leave_cgroup(nursling.cgroup)
-        return {
-            "ok": True,
-            "died": died,
-            "status": os.waitstatus_to_exitcode(status),
-            "out_of_memory": out_of_memory,
-            "peak_memory": peak,
-        }
+        nursling = self.nurslings[pid]
+        if not nursling.killed:
+            nursling.died = has_ended(pid)
+            if not (nursling.died or kill):
+                return {"ok": True, "ended": False}
+            nursling.kill()
+        try:
+            facts = nursling.leave()
+        except OSError:
+            del self.nurslings[pid]
+            raise
+        if facts is None:
+            return {"ok": True, "ended": False}
+        del self.nurslings[pid]
+        return {"ok": True, "ended": True, **facts}
+
+    def _end_all(self) -> None:
+        for pid in list(self.nurslings):
+            with contextlib.suppress(OSError):
+                while not self.end(pid, kill=True)["ended"]:
+                    time.sleep(0.005)
 
 
-def ended_by_itself(pid: int, seconds: float) -> bool:
-    """Did a child end within the limit? Leaves it unreaped, so that its number can't belong to
-    another process.
+def has_ended(pid: int) -> bool:
+    """Has a child ended by itself? Leaves it unreaped, so that its number can't belong to another
+    process.
     """
-    until = time.monotonic() + seconds
-    while True:
-        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            return True
-        if time.monotonic() >= until:
-            return False
-        time.sleep(0.002)
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 WARM_MODULES = (
@@ -134,16 +182,6 @@ WARM_MODULES = (
     "torch._dynamo",  # a dispatch mode imports it on first use: 1.5 s in each child otherwise
     "torch.utils._python_dispatch",
 )
-
-
-def leave_cgroup(cgroup: sandbox.Cgroup | None) -> tuple[bool, int | None]:
-    """Read what the cgroup counted, then remove it: (killed for memory, peak bytes)."""
-    if cgroup is None:
-        return False, None
-    try:
-        return cgroup.out_of_memory(), cgroup.peak_memory()
-    finally:
-        cgroup.remove()
 
 
 def become_child(

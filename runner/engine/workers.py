@@ -23,6 +23,7 @@ from runner.engine.protocol import Channel
 START_SECONDS = 180.0  # importing torch takes 1-5 s; a host under load takes its time
 TRUSTED_MESSAGE = 64 << 20
 GRACE = 1.0  # a process that closed its channel is about to end: how it ends is worth knowing
+END_POLL = 0.005  # seconds
 ROOT = Path(__file__).resolve().parents[2]
 PASSED_ON = (
     "LANG",
@@ -280,8 +281,17 @@ class Session:
                 "out_of_memory": False,
                 "peak_memory": None,
             }
-            self.facts = self._nursery.ask({"op": "end", "pid": self.pid, "grace": grace}, 60.0)
+            self.facts = self._ended(time.monotonic() + grace)
         return self.facts
+
+    def _ended(self, kill_at: float) -> dict:
+        """Asks again and again, so that the nursery is there for others meanwhile."""
+        while True:
+            kill = time.monotonic() >= kill_at
+            reply = self._nursery.ask({"op": "end", "pid": self.pid, "kill": kill}, 60.0)
+            if reply["ended"]:
+                return reply
+            time.sleep(END_POLL)
 
     def __enter__(self) -> Self:
         return self
