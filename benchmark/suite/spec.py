@@ -119,6 +119,7 @@ class Task:
     aliases: tuple[str, ...] = ()
     draws: int = 1
     beyond: tuple[Case, ...] = ()
+    copies: tuple[str, ...] = ()  # cases whose answer is an argument as it is: no kernel is needed
 
     @property
     def description(self) -> str:

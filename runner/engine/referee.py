@@ -219,6 +219,7 @@ def case_facts(task: Any, case: Any, kind: str) -> dict:
         "family": case.family,
         "judgeable": task.judgeable_on(kind, case),
         "may_mutate": task.may_mutate(case),
+        "copies": case.name in task.copies,
         "flops": finite(task.flops(case)),
         "bytes": finite(task.bytes(case)),
     }

@@ -100,7 +100,9 @@ def prove(trial: Trial) -> None:
     them off.
     """
     trial.require_open_eyes()
-    reason = proof.forbidden(trial.observed, trial.contract.delegates, _reference_operators(trial))
+    copies = {case["case"] for case in trial.contract.cases if case["copies"]}
+    working = [one for one in trial.observed if one.case not in copies]
+    reason = proof.forbidden(working, trial.contract.delegates, _reference_operators(trial))
     if reason:
         raise Verdict(words.FORBIDDEN, reason)
     suppress(trial)

@@ -60,3 +60,30 @@ def test_a_published_layout_decides(judge: Judge) -> None:
     """Published tests hand `scatter` an index that isn't contiguous."""
     assert "transposed" in {case.layout for case in suite.get("scatter").cases}
     assert "transposed" not in {case.layout for case in suite.get("scatter").beyond}
+
+
+FLOOR = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.floor(tl.load(x + at, mask=at < n).to(tl.float32)), mask=at < n)
+
+
+def floor(input, out=None):
+    if not input.is_floating_point():
+        return input.clone() if out is None else out.copy_(input)
+    result = torch.empty_like(input) if out is None else out
+    input = input.contiguous()
+    kernel[(triton.cdiv(input.numel(), 1024),)](input, result, input.numel(), BLOCK=1024)
+    return result
+"""
+
+
+def test_a_copy_of_an_argument_needs_no_kernel_where_it_is_the_answer(judge: Judge) -> None:
+    report = judge.judge(Candidate("floor", FLOOR))
+    assert (report.verdict, report.detail) == (PASSED, "")

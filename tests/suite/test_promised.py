@@ -135,3 +135,12 @@ def test_three_tasks_have_a_target():
         "matrix_multiply_symmetric",
         "symmetric_mm_and_abs_sum",
     }
+
+
+COPYING = [(task, name) for task in TASKS for name in task.copies]
+
+
+@pytest.mark.parametrize(("task", "name"), COPYING, ids=[task.name for task, _ in COPYING])
+def test_a_case_that_needs_no_kernel_is_answered_by_its_argument(task, name):
+    arguments = task.arguments(task.case(name), 3, "cpu")
+    assert task.reference(arguments).equal(arguments.args[0])

@@ -50,6 +50,7 @@ def abs(input_tensor: torch.Tensor, out: torch.Tensor | None = None):
     "floor",
     inputs=one_tensor,
     cases=(*elementwise_cases(*WITH_OUT), INTEGERS),
+    copies=(INTEGERS.name,),
     check=Exact(),
     flops=per_element(1),
     mutates=("out",),
