@@ -109,9 +109,10 @@ SOURCE_VISIBILITIES = {
     HIDDEN: "for its submitter and moderators; results are shown without it",
 }
 
-CLEAN, SUSPECT, CHEAT, JUDGE_BUG, WITHDRAWN = (
+CLEAN, SUSPECT, HELD, CHEAT, JUDGE_BUG, WITHDRAWN = (
     "clean",
     "suspect",
+    "held",
     "cheat",
     "judge-bug",
     "withdrawn",
@@ -119,6 +120,7 @@ CLEAN, SUSPECT, CHEAT, JUDGE_BUG, WITHDRAWN = (
 AUDIT_VERDICTS = {
     CLEAN: "looked at and found honest",
     SUSPECT: "held back until somebody has looked at it",
+    HELD: "a new record: not ranked until a moderator has looked at it",
     CHEAT: "rejected: not what the task asks for",
     JUDGE_BUG: "rejected: our judge was wrong",
     WITHDRAWN: "taken back by its submitter",
@@ -129,6 +131,13 @@ BUILD_STATES = {
     BUILT: "every kernel compiles for the architecture and fits its limits",
     BUILD_FAILED: "a kernel doesn't compile for the architecture, or needs more than it has",
     UNTRACED: "which kernels it launches couldn't be found out here: no failure of the candidate",
+}
+
+DRAFT, LIVE, RETIRED = "draft", "published", "retired"
+TASK_STATES = {
+    DRAFT: "brought in, not shown, judged or ranked until a moderator publishes it",
+    LIVE: "judged and ranked",
+    RETIRED: "no longer judged or ranked",
 }
 
 METHOD_KINDS = {

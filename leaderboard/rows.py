@@ -9,6 +9,7 @@ from benchmark import vocabulary
 from leaderboard.figures import Interval, verdict_word
 
 COUNTED, STALE, SUSPECT, REJECTED = "counted", "stale", "suspect", "rejected"
+HELD = "held"  # a new record that nobody has looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,14 @@ class TaskRow:
     difficulty: int
     dtypes: tuple[str, ...]
     interpretable: bool
+    not_on: tuple[str, ...] = ()  # slugs of GPUs on which it is not applicable
 
     @property
     def category_label(self) -> str:
         return vocabulary.CATEGORY_BY_SLUG[self.category].label
+
+    def applies_to(self, gpu: GpuRow) -> bool:
+        return gpu.slug not in self.not_on and (gpu.can_time or self.interpretable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from benchmark import vocabulary
 from leaderboard import ranking
 from leaderboard.filters import Choice
 from leaderboard.rows import (
+    HELD,
     STALE,
     SUSPECT,
     Board,
@@ -152,7 +153,7 @@ def _reason(results: Sequence[Result], choice: Choice) -> str:
     states = {result.state for result in results}
     if not states:
         return f"nothing {choice.lane_text} on {choice.gpu.name} in this selection"
-    if states == {SUSPECT}:
+    if states <= {SUSPECT, HELD}:
         return f"all {len(results)} results are held back until a moderator has looked at them"
     if states == {STALE}:
         return f"all {len(results)} results are of an earlier version of their task"

@@ -18,7 +18,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from benchmark import vocabulary
-from benchmark.models import Board, Candidate, Gpu, Run
+from benchmark.models import Board, Candidate, Gpu, Run, Task
 from kbx_site.celery import app
 from runner.models import Device, Job
 
@@ -44,8 +44,8 @@ def queue_lease(job: Job) -> datetime:
 
 
 def can_be_judged_on(gpu: Gpu, candidate: Candidate) -> bool:
-    """A GPU that can't time is the interpreter, which can't compute in every dtype either."""
-    return gpu.can_time or candidate.task.interpretable
+    """Whether the candidate's task applies to the GPU."""
+    return candidate.task.applies_to(gpu)
 
 
 def enqueue(candidates: Iterable[Candidate], gpus: Iterable[Gpu]) -> int:
@@ -81,7 +81,7 @@ def enqueue_missing(gpu: Gpu) -> int:
         ~Exists(judged),
         ~Exists(pending),
         submission__withdrawn_at__isnull=True,
-        task__retired_at__isnull=True,
+        task__in=Task.objects.judged_on(gpu),
         source__size__gt=0,  # of recorded results the text isn't here
     )
     return enqueue(candidates.select_related("task").order_by("id"), [gpu])

@@ -212,7 +212,7 @@ def _candidates(
     submission: Submission, reports: Iterable[dict[str, Any]]
 ) -> tuple[list[tuple[Candidate, dict[str, Any]]], tuple[str, ...]]:
     """Each report with its candidate, and the tasks that this site does not have."""
-    tasks = {task.slug: task for task in Task.objects.all()}
+    tasks = {task.slug: task for task in Task.objects.shown()}
     known = [report for report in reports if report["task"] in tasks]
     unknown = sorted({report["task"] for report in reports} - set(tasks))
     digests = {report["source_sha256"] for report in known}

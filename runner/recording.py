@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from benchmark import aggregates, vocabulary
+from benchmark import aggregates, records, vocabulary
 from benchmark.models import Board, Gpu, Measurement, Run, TaskVersion
 from runner import dispatch
 from runner.models import Device, Job
@@ -207,7 +207,9 @@ def _record(job: Any, device: Any, report: Any) -> Run | None:
     row.reason = ""
     _close(row, vocabulary.DONE)
     Board.bump()
+    former = records.former(run)
     aggregates.refresh_run(run)
+    records.hold(run, former)
     logger.info("job=%s run=%s verdict=%s", row.uuid, run.uuid, run.verdict)
     return run
 

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
-from benchmark import aggregates, vocabulary
+from benchmark import aggregates, curation, vocabulary
 from benchmark.models import Board, Candidate, Gpu, Method, Source, Submission, Task
 from runner import building, dispatch
 from runner.intake import Found, Intake, KnownTasks, TaskName
@@ -75,6 +75,7 @@ def method_named(name: str, kind: str = "model") -> Method:
             f"use 1 to {METHOD_LENGTH} visible characters, a Latin letter or a digit among them",
         )
     known = Method.objects.filter(name__iexact=clean).order_by("id").first()
+    known = known or curation.merged_by_name(clean)
     return known or Method(slug=_free_slug(slug, clean), name=clean, kind=kind)
 
 
@@ -85,7 +86,8 @@ def one_line(text: str) -> str:
 
 def _free_slug(slug: str, name: str) -> str:
     """The slug, or where it is cut or another name's, with a tail that is this name's own."""
-    if len(slug) <= SLUG_LENGTH and not Method.objects.filter(slug=slug).exists():
+    taken = Method.objects.filter(slug=slug).exists() or curation.merged(slug)
+    if len(slug) <= SLUG_LENGTH and not taken:
         return slug
     tail = hashlib.sha256(name.casefold().encode()).hexdigest()[:8]
     return f"{slug[: SLUG_LENGTH - len(tail) - 1].strip('-')}-{tail}"
@@ -128,6 +130,7 @@ def accept(
     replaces. `SubmissionRefused` when it can't be taken. Anonymous uploads have `user` None.
     """
     clean = clean_label(label)
+    _refuse_banned(user)
     boards = list(Gpu.objects.judging() if gpus is None else gpus)
     if not intake.candidates:
         raise SubmissionRefused("the upload holds no candidate", _first_refusal(intake))
@@ -199,6 +202,13 @@ def _stored(method: Method) -> Method:
         return method
     facts = {"name": method.name, "kind": method.kind}
     return Method.objects.get_or_create(slug=method.slug, defaults=facts)[0]
+
+
+def _refuse_banned(user: Any) -> None:
+    try:
+        curation.refuse_banned(user)
+    except curation.Refused as refused:
+        raise SubmissionRefused(str(refused), "write to the moderators of this site") from refused
 
 
 def _author(user: Any) -> Any:
@@ -297,10 +307,8 @@ def _notes(intake: Intake) -> list[dict[str, str]]:
 
 def _count_jobs(found: Sequence[Found], gpus: Sequence[Gpu] | None) -> dict[str, int]:
     boards = Gpu.objects.judging() if gpus is None else gpus
-    interpretable = set(
-        Task.objects.filter(interpretable=True, slug__in={entry.task for entry in found})
-        .order_by()
-        .values_list("slug", flat=True)
-    )
-    on_interpreter = sum(entry.task in interpretable for entry in found)
-    return {gpu.slug: len(found) if gpu.can_time else on_interpreter for gpu in boards}
+    tasks = Task.objects.in_bulk({entry.task for entry in found}, field_name="slug")
+    return {
+        gpu.slug: sum(e.task in tasks and tasks[e.task].applies_to(gpu) for e in found)
+        for gpu in boards
+    }

@@ -10,8 +10,17 @@ from benchmark.models.fields import one_of
 
 class TaskQuerySet(models.QuerySet["Task"]):
     def current(self) -> "TaskQuerySet":
-        """Tasks that are judged and ranked: not retired."""
-        return self.filter(retired_at__isnull=True)
+        """Tasks that are judged and ranked: neither drafts nor retired."""
+        return self.filter(is_draft=False, retired_at__isnull=True)
+
+    def shown(self) -> "TaskQuerySet":
+        """Tasks that pages may name: published, or retired since."""
+        return self.filter(is_draft=False)
+
+    def judged_on(self, gpu: "Gpu") -> "TaskQuerySet":
+        """Of the current ones, those that apply to this GPU: its denominator."""
+        tasks = self.current().exclude(not_on__has_key=gpu.slug)
+        return tasks if gpu.can_time else tasks.filter(interpretable=True)
 
     def in_category(self, slug: str) -> "TaskQuerySet":
         return self.filter(category=slug)
@@ -41,7 +50,18 @@ class Task(models.Model):
     interpretable = models.BooleanField(
         default=True, help_text="Judgeable without a GPU, by Triton's interpreter."
     )
+    is_draft = models.BooleanField(
+        default=False, help_text="Not shown, judged or ranked until a moderator publishes it."
+    )
     retired_at = models.DateTimeField(null=True, blank=True)
+    stays_retired = models.BooleanField(
+        default=False, help_text="A moderator retired it: `sync_tasks` leaves it so."
+    )
+    not_on = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Slugs of GPUs on which it is not applicable, each with the reason.",
+    )
 
     objects = TaskQuerySet.as_manager()
 
@@ -61,6 +81,16 @@ class Task(models.Model):
     def get_absolute_url(self) -> str:
         return reverse("leaderboard:task", args=[self.slug])
 
+    @property
+    def state(self) -> str:
+        if self.is_draft:
+            return vocabulary.DRAFT
+        return vocabulary.RETIRED if self.retired_at else vocabulary.LIVE
+
+    def applies_to(self, gpu: "Gpu") -> bool:
+        """A GPU that can't time is the interpreter, which can't compute in every dtype either."""
+        return gpu.slug not in self.not_on and (gpu.can_time or self.interpretable)
+
 
 class TaskVersion(models.Model):
     """One digest that a task has had: results of an earlier one are stale, not ranked."""
@@ -68,6 +98,10 @@ class TaskVersion(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="versions")
     digest = models.CharField(max_length=64)
     reference_source = models.TextField()
+    contract = models.JSONField(
+        default=dict,
+        help_text="What else the task said then: signature, cases, tolerance. Empty: not kept.",
+    )
     first_seen_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

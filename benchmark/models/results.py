@@ -204,6 +204,7 @@ class Audit(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
     reason = models.TextField(help_text="Shown to everybody on the run's page.")
+    note = models.TextField(blank=True, help_text="More for everybody, below the reason.")
     evidence = models.TextField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

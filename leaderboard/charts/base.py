@@ -30,6 +30,7 @@ COLOURS = {
     "unstable": "#b8a200",
     "rejected": "#6b2d2d",
     "suspect": "#9a9a9a",
+    "held": "#7d8a97",
     "stale": "#b5b5b5",
     "not attempted": "#d0d0d0",
 }

@@ -22,6 +22,7 @@ from leaderboard.figures import interval, verdict_word
 from leaderboard.filters import Choice
 from leaderboard.rows import (
     COUNTED,
+    HELD,
     REJECTED,
     STALE,
     SUSPECT,
@@ -41,6 +42,7 @@ NEWEST_AUDIT = Subquery(
 AUDITED = {
     vocabulary.CLEAN: COUNTED,
     vocabulary.SUSPECT: SUSPECT,
+    vocabulary.HELD: HELD,
     vocabulary.CHEAT: REJECTED,
     vocabulary.JUDGE_BUG: IGNORED,
     vocabulary.WITHDRAWN: IGNORED,
@@ -178,11 +180,11 @@ def run_line(run: Run, audit: str | None) -> RunLine:
 
 def _tasks() -> Iterable[tuple[TaskRow, str]]:
     """Tasks that are judged and ranked, with their present digests."""
-    fields = ("id", "slug", "category", "difficulty", "dtypes", "interpretable", "digest")
-    for id, slug, category, difficulty, dtypes, interpretable, digest in (
+    fields = ("id", "slug", "category", "difficulty", "dtypes", "interpretable", "not_on", "digest")
+    for *facts, dtypes, interpretable, not_on, digest in (
         Task.objects.current().order_by("slug").values_list(*fields)
     ):
-        yield TaskRow(id, slug, category, difficulty, tuple(dtypes), interpretable), digest
+        yield TaskRow(*facts, tuple(dtypes), interpretable, tuple(sorted(not_on))), digest
 
 
 def _entered() -> tuple[list[MethodRow], dict[int, dict]]:
@@ -231,7 +233,7 @@ def _is_chosen(task: TaskRow, choice: Choice) -> bool:
         (not choice.category or task.category == choice.category)
         and (not choice.dtype or choice.dtype in task.dtypes)
         and (choice.difficulty is None or task.difficulty == choice.difficulty)
-        and (choice.gpu.can_time or task.interpretable)
+        and task.applies_to(choice.gpu)
     )
 
 

@@ -90,6 +90,8 @@ FIELDS = (
     "judge_version",
     "created_at",
     "id",
+    "candidate__task__not_on",
+    "gpu__slug",
 )
 
 
@@ -107,19 +109,23 @@ def histories(method: MethodRow, gpus: Sequence[GpuRow]) -> tuple[History, ...]:
 
 
 def _by_gpu(runs: QuerySet[Run]) -> dict[int, list[_Judged]]:
-    """Oldest first, without the runs that an audit took out: an earlier one stands in for them."""
+    """Oldest first, without those of tasks that aren't applicable on the GPU, and without the runs
+    that an audit took out: an earlier one stands in for them.
+    """
     newest = Audit.objects.filter(run__in=runs.order_by().values("pk"))
     audits = dict(newest.order_by("created_at", "id").values_list("run_id", "verdict"))
     found: dict[int, list[_Judged]] = {}
     for row in runs.order_by(*AGE).values_list(*FIELDS):
         audit = audits.get(row[12])
-        if audit is None or AUDITED[audit] != IGNORED:
+        *_, not_on, gpu = row
+        if gpu not in not_on and (audit is None or AUDITED[audit] != IGNORED):
             found.setdefault(row[0], []).append(_judged(row, audit))
     return found
 
 
 def _judged(row: tuple[Any, ...], audit: str | None) -> _Judged:
-    _, uuid, label, entered, task, verdict, speedup, is_suspect, digest, current, judge, at, _ = row
+    _, uuid, label, entered, task, verdict, *facts = row[:12]
+    speedup, is_suspect, digest, current, judge, at = facts
     return _Judged(
         submission=(uuid, label, entered),
         task=task,

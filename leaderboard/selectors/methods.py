@@ -9,11 +9,11 @@ from uuid import UUID
 
 from django.db.models import Count, Q, Sum
 
-from benchmark import vocabulary
+from benchmark import curation, vocabulary
 from benchmark.models import Method, RunTally, Submission, Task
 from leaderboard import ranking
 from leaderboard.figures import Interval
-from leaderboard.rows import Cell, Funnel, GpuRow, MethodRow, Recorded, Result
+from leaderboard.rows import HELD, SUSPECT, Cell, Funnel, GpuRow, MethodRow, Recorded, Result
 from leaderboard.selectors.board import (
     in_round,
     listed_counting,
@@ -105,6 +105,12 @@ def card(slug: str, user: Any) -> Card | None:
     )
 
 
+def merged_into(slug: str, user: Any) -> str | None:
+    """The slug of the method that this one was merged into, where this user may see that."""
+    method = curation.merged(slug)
+    return method.slug if method and card(method.slug, user) else None
+
+
 def method_slugs() -> tuple[str, ...]:
     """Of methods that lists may name, for hints."""
     listed = Submission.objects.listed().values("method_id")
@@ -136,11 +142,13 @@ class _Known:
     id: int
     category: str
     interpretable: bool
+    not_on: Mapping[str, str]
     digest: str
 
 
 def _current_tasks() -> Iterable[_Known]:
-    for row in Task.objects.current().values_list("id", "category", "interpretable", "digest"):
+    fields = ("id", "category", "interpretable", "not_on", "digest")
+    for row in Task.objects.current().values_list(*fields):
         yield _Known(*row)
 
 
@@ -163,7 +171,11 @@ def _by_round(
 
 
 def _chosen(gpu: GpuRow, known: Sequence[_Known]) -> list[_Known]:
-    return [task for task in known if gpu.can_time or task.interpretable]
+    return [
+        task
+        for task in known
+        if gpu.slug not in task.not_on and (gpu.can_time or task.interpretable)
+    ]
 
 
 def _placed(
@@ -193,7 +205,7 @@ def _summary(
         funnel=funnel(results, len(tasks), gpu.can_time),
         speedup=placed.speedup,
         timed=placed.timed,
-        held_back=sum(r.state == "suspect" for r in results),
+        held_back=sum(r.state in (SUSPECT, HELD) for r in results),
         stale=sum(r.state == "stale" for r in results),
         by_category=tuple(_cell(c.slug, tasks, final) for c in vocabulary.CATEGORIES),
         failures=dict(Counter(r.verdict for r in results if r.is_judged and not r.is_solved)),

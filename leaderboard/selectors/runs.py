@@ -46,6 +46,7 @@ class AuditRow:
     verdict: str
     meaning: str
     reason: str
+    note: str
     evidence: str
     created_at: datetime
 
@@ -243,6 +244,7 @@ def _audits(found: Iterable[Audit]) -> Iterable[AuditRow]:
             audit.verdict,
             vocabulary.AUDIT_VERDICTS[audit.verdict],
             audit.reason,
+            audit.note,
             audit.evidence,
             audit.created_at,
         )

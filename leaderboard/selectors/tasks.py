@@ -1,12 +1,12 @@
 """A task's page: its contract, who solved it where, and the best sources."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.db.models import F, Q
 
 from benchmark import vocabulary
-from benchmark.models import Method, Run, Task
+from benchmark.models import Gpu, Method, Run, Task
 from leaderboard.rows import GpuRow, MethodRow, Result, RunLine
 from leaderboard.selectors.board import (
     NEWEST_AUDIT,
@@ -52,6 +52,8 @@ class Contract:
     interpretable: bool
     is_retired: bool
     versions: int
+    not_on: tuple[tuple[str, str], ...] = ()  # GPUs by name, each with the reason
+    not_on_ids: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +65,14 @@ class MatrixRow:
 
 
 def task_slugs() -> tuple[str, ...]:
-    return tuple(Task.objects.order_by("slug").values_list("slug", flat=True))
+    return tuple(Task.objects.shown().order_by("slug").values_list("slug", flat=True))
 
 
 def contract(slug: str) -> Contract | None:
-    task = Task.objects.filter(slug=slug).first()
+    task = Task.objects.shown().filter(slug=slug).first()
     if task is None:
         return None
+    left_out = Gpu.objects.filter(slug__in=task.not_on) if task.not_on else ()
     return Contract(
         id=task.pk,
         slug=task.slug,
@@ -90,6 +93,8 @@ def contract(slug: str) -> Contract | None:
         interpretable=task.interpretable,
         is_retired=task.retired_at is not None,
         versions=task.versions.count(),
+        not_on=tuple((gpu.name, task.not_on[gpu.slug]) for gpu in left_out),
+        not_on_ids=frozenset(gpu.pk for gpu in left_out),
     )
 
 
@@ -108,9 +113,9 @@ def matrix(task: int, gpus: tuple[GpuRow, ...]) -> tuple[MatrixRow, ...]:
     )
 
 
-def best_runs(task: int) -> tuple[RunLine, ...]:
+def best_runs(task: int, left_out: Collection[int] = ()) -> tuple[RunLine, ...]:
     """The fastest trusted runs of the task as it is now, of those that count in some round; one a
-    method and GPU. Two queries.
+    method and GPU, without the GPUs `left_out`. Two queries.
     """
     trusted = Q(audit=vocabulary.CLEAN) | Q(audit="", is_suspect=False)
     fastest = (
@@ -118,6 +123,7 @@ def best_runs(task: int) -> tuple[RunLine, ...]:
         .filter(trusted, task=task, origin=vocabulary.MEASURED, verdict=vocabulary.PASSED)
         .filter(gpu__can_time=True, speedup__isnull=False, task_digest=F("task__digest"))
         .filter(task__retired_at__isnull=True)
+        .exclude(gpu__in=left_out)
         .order_by("-speedup", "run_id")
         .values_list("run_id", flat=True)[: BEST_SHOWN * 10]
     )

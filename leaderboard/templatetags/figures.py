@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -28,7 +28,7 @@ AXIS = 2.0  # log2 units either side of 1.0x on the whisker: 1/4x to 4x
 @register.filter
 def word_class(word: str) -> str:
     """The colour class of a result's word."""
-    if word in ("suspect", "stale", "ignored"):
+    if word in ("suspect", "held", "stale", "ignored"):
         return "held"
     return word if word in ("fast", "even", "slow", "correct") else "bad"
 
@@ -36,6 +36,12 @@ def word_class(word: str) -> str:
 @register.filter
 def verdict_word(verdict: str) -> str:
     return figures.verdict_word(verdict)
+
+
+@register.filter
+def beside(items: Iterable[Any], others: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+    """Each of `others` with its item."""
+    return zip(others, items, strict=True)
 
 
 @register.filter

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from benchmark import vocabulary
@@ -106,7 +107,7 @@ def task(request: HttpRequest, slug: str) -> HttpResponse:
         "task": contract,
         "gpus": gpus,
         "matrix": tasks.matrix(contract.id, gpus),
-        "best": tasks.best_runs(contract.id),
+        "best": tasks.best_runs(contract.id, contract.not_on_ids),
     }
     return page(request, "leaderboard/task.html", context)
 
@@ -116,6 +117,9 @@ def task(request: HttpRequest, slug: str) -> HttpResponse:
 def method(request: HttpRequest, slug: str) -> HttpResponse:
     card = methods.card(slug, viewer(request))
     if card is None:
+        now = methods.merged_into(slug, viewer(request))
+        if now is not None:
+            return redirect("leaderboard:method", now, permanent=True)
         raise unknown("method", slug, methods.method_slugs())
     gpus = kept.gpus(generation(request))
     on_gpus, rounds = methods.on_gpus(card.method, gpus)

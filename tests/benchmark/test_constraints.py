@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.contrib.auth.models import User
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
 from benchmark.models import (
     Audit,
+    Ban,
     Board,
     Candidate,
     CountingRun,
@@ -131,6 +133,11 @@ def device_twice() -> None:
         Device.objects.create(gpu=gpu(), serial="1", host="a", last_seen_at=timezone.now())
 
 
+def ban(**changes: Any) -> Ban:
+    user = changes.pop("user", None) or User.objects.create_user("u")
+    return Ban.objects.create(**{"user": user, "reason": "r"} | changes)
+
+
 REFUSALS: dict[str, Callable[[], Any]] = {
     "task_category_is_known": lambda: task(category="poetry"),
     "task_difficulty_is_1_to_5": lambda: task(difficulty=6),
@@ -157,6 +164,8 @@ REFUSALS: dict[str, Callable[[], Any]] = {
     ),
     "audit_verdict_is_known": lambda: Audit.objects.create(run=run(), verdict="ok", reason="r"),
     "audit_has_a_reason": lambda: Audit.objects.create(run=run(), verdict="clean", reason=""),
+    "ban_stands_once": lambda: twice(ban, user=lambda: User.objects.create_user("u")),
+    "ban_has_a_reason": lambda: ban(reason=""),
     "static_build_is_unique_per_triton": lambda: twice(build, source=source),
     "static_build_state_is_known": lambda: build(state="perhaps", reason="r"),
     "static_build_says_why_not": lambda: build(state="untraced"),
