@@ -120,7 +120,7 @@ def _hold_all(submission: Submission, gpu: Gpu, former: First) -> int:
     # A moderator's word on a run stands: it was looked at.
     runs = Run.objects.filter(pk__in=counting.filter(audit="").values("pk"))
     reason = f"New first place on {gpu.name} by becoming public"
-    return sum(1 for run in runs if _hold(run, reason))
+    return len([_hold(run, reason) for run in runs])
 
 
 def _counting(gpu: Gpu) -> QuerySet[CountingRun]:

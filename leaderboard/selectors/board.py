@@ -181,10 +181,11 @@ def run_line(run: Run, audit: str | None) -> RunLine:
 def _tasks() -> Iterable[tuple[TaskRow, str]]:
     """Tasks that are judged and ranked, with their present digests."""
     fields = ("id", "slug", "category", "difficulty", "dtypes", "interpretable", "not_on", "digest")
-    for *facts, dtypes, interpretable, not_on, digest in (
+    for id, slug, category, difficulty, dtypes, interpretable, not_on, digest in (
         Task.objects.current().order_by("slug").values_list(*fields)
     ):
-        yield TaskRow(*facts, tuple(dtypes), interpretable, tuple(sorted(not_on))), digest
+        facts = (id, slug, category, difficulty, tuple(dtypes), interpretable)
+        yield TaskRow(*facts, tuple(sorted(not_on))), digest
 
 
 def _entered() -> tuple[list[MethodRow], dict[int, dict]]:
