@@ -196,19 +196,19 @@ def clean_label(label: str) -> str:
     return clean
 
 
+def _refuse_banned(user: Any) -> None:
+    try:
+        curation.refuse_banned(user)
+    except curation.Refused as refused:
+        raise SubmissionRefused(str(refused), "write to the moderators of this site") from refused
+
+
 def _stored(method: Method) -> Method:
     """The method's row, made when it is new."""
     if method.pk:
         return method
     facts = {"name": method.name, "kind": method.kind}
     return Method.objects.get_or_create(slug=method.slug, defaults=facts)[0]
-
-
-def _refuse_banned(user: Any) -> None:
-    try:
-        curation.refuse_banned(user)
-    except curation.Refused as refused:
-        raise SubmissionRefused(str(refused), "write to the moderators of this site") from refused
 
 
 def _author(user: Any) -> Any:
