@@ -66,8 +66,9 @@ def test_what_was_published_decides_as_it_is():
     assert promised.split(both, (HALF, STRIDED)) == ((HALF, STRIDED), ())
 
 
-def test_a_dtype_that_a_parameter_asks_for_was_promised():
-    asked = with_options(HALF, dtype="float16")
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_a_conversion_that_the_signature_offers_was_promised(dtype):
+    asked = with_options(HALF, dtype=dtype)
     assert promised.split(SINGLE, (asked,)) == ((asked,), ())
 
 
