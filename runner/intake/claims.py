@@ -213,7 +213,9 @@ def _detail(record: Mapping[str, object]) -> str:
 
 
 def _sha256(record: Mapping[str, object], task: str, known: KnownTasks) -> str:
-    """Of the source as intake would clean it; upstream appends its tests below a line of `#`."""
+    """Of the source as intake would clean it. Upstream appends its tests below a line of `#`, with
+    blank lines before it: the source is taken to end in one line end, as files do.
+    """
     code = record.get("code")
     if not isinstance(code, str) or not code.strip():
         return ""
@@ -221,7 +223,7 @@ def _sha256(record: Mapping[str, object], task: str, known: KnownTasks) -> str:
         source = clean(code, {task, *known.names[task].entries}).source
     except Refused:
         return ""
-    return hashlib.sha256(source.encode()).hexdigest()
+    return hashlib.sha256(f"{source.rstrip()}\n".encode()).hexdigest()
 
 
 def _line_of(key: str, text: str) -> int:

@@ -20,17 +20,20 @@ _READERS: dict[str, _Reader] = {
 _TAKEN = "send .py, .jsonl, or a .zip of them"
 
 
-def read_upload(filename: str, data: bytes, known: KnownTasks) -> Intake:
+def read_upload(filename: str, data: bytes, known: KnownTasks, round: int | None = None) -> Intake:
     """The candidates in one uploaded file. Never raises for what the file holds; reads nothing but
-    `data`.
+    `data`. `round` is that of everything in it that doesn't say its own.
     """
     name = filename.replace("\\", "/").rpartition("/")[2]
-    return _collected(_pieces(Text(name, data, shown(name)), known))
+    return _collected(_pieces(_of_round(round, Text(name, data, shown(name))), known))
 
 
-def read_paths(paths: Iterable[str | os.PathLike[str]], known: KnownTasks) -> Intake:
+def read_paths(
+    paths: Iterable[str | os.PathLike[str]], known: KnownTasks, round: int | None = None
+) -> Intake:
     """The candidates in files and folders of this machine. Never raises for what they hold."""
-    found = (file for path in paths for file in folders.files(Path(path)))
+    listed = (file for path in paths for file in folders.files(Path(path)))
+    found = (file if isinstance(file, Refusal) else _of_round(round, file) for file in listed)
     return _collected(
         piece
         for file in found
@@ -50,6 +53,11 @@ def _pieces(text: Text, known: KnownTasks) -> Iterator[_Piece]:
                 yield member
             else:
                 yield from _of_file(_in_round_of(text.path, member), known)
+
+
+def _of_round(round: int | None, text: Text) -> Text:
+    """The file as if it lay in a folder of that round: what names a round further in goes first."""
+    return text if round is None else replace(text, path=f"round_{round}/{text.path}")
 
 
 def _in_round_of(archive: str, member: Text) -> Text:
