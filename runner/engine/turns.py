@@ -131,10 +131,10 @@ class Turns:
                 entry = time.monotonic(), long
                 self._joining.append(entry)
                 try:
-                    self._condition.notify_all()
                     self._condition.wait_for(lambda: self._is_open(long))
                 finally:
                     self._joining.remove(entry)
+                    self._condition.notify_all()
             self._among += 1
             self._shared = True
 
@@ -203,12 +203,17 @@ class Turns:
             self._open_to = open_to
             self._condition.notify_all()
             self._condition.wait_for(lambda: False, BREAK)
+            self._condition.wait_for(lambda: not self._is_anybody_admitted())
             self._open_to = ""
             self._condition.wait_for(lambda: not self._among)
         files.enter_context(self.files(fcntl.LOCK_EX))
         with self._condition:
             self._begin_slice()
         return time.monotonic() - started
+
+    def _is_anybody_admitted(self) -> bool:
+        """Are there still some before the board who may join now?"""
+        return any(self._is_open(long) for _, long in self._joining)
 
     def _wanted(self, now: float) -> str:
         """To whom a break would open the board; "" for no break now."""

@@ -1,7 +1,9 @@
 """Who has the board when: many check, one times, and nobody is kept away for good."""
 
 import fcntl
+import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,10 +24,10 @@ def locks_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 class Somebody:
     """A thread that takes a turn, says so, and keeps it until it is let go."""
 
-    def __init__(self, turns: Turns, how: str) -> None:
+    def __init__(self, turns: Turns, how: str, *about: bool) -> None:
         self.has_it, self.done = threading.Event(), threading.Event()
         self._let_go = threading.Event()
-        self._turn: Callable = getattr(turns, how)
+        self._turn: Callable = lambda: getattr(turns, how)(*about)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -118,3 +120,218 @@ def test_another_process_that_times_is_waited_for(tmp_path: Path):
 def test_the_interpreter_needs_no_file(tmp_path: Path):
     with Turns(DeviceSpec("cpu", 0, "cpu-interpreter", "")).alone():
         assert list(tmp_path.iterdir()) == []
+
+
+class Timing:
+    """A thread that has the board alone, and lets others in between when it is told to."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.has_it = threading.Event()
+        self.paused: list[float] = []
+        self._next, self._rested = threading.Semaphore(0), threading.Semaphore(0)
+        self._over = False
+        self._turns = turns
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with self._turns.alone() as pause:
+            self.has_it.set()
+            while self._next.acquire(timeout=SECONDS) and not self._over:
+                self.paused.append(pause())
+                self._rested.release()
+
+    def begin_pause(self) -> None:
+        self._next.release()
+
+    def is_back(self) -> bool:
+        return self._rested.acquire(timeout=SECONDS)
+
+    def let_go(self) -> None:
+        self._over = True
+        self._next.release()
+        self._thread.join(SECONDS)
+        assert not self._thread.is_alive()
+
+
+def joining(turns: Turns, count: int) -> bool:
+    """Wait until so many stand before the board."""
+    until = time.monotonic() + SECONDS
+    while len(turns._joining) != count and time.monotonic() < until:
+        os.sched_yield()
+    return len(turns._joining) == count
+
+
+@pytest.fixture
+def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.engine.turns.SLICE", 0.0)
+    monkeypatch.setattr("runner.engine.turns.BREAK", 0.0)
+    monkeypatch.setattr("runner.engine.turns.LONG_WAIT", SECONDS)
+
+
+class TestOverlap:
+    def test_a_timing_begins_though_others_are_in_hand(self):
+        turns = Turns(BOARD, patience=SECONDS, overlap=True)
+        with turns.in_hand(), turns.in_hand():
+            timing = Timing(turns)
+            assert timing.has_it.wait(SECONDS)
+            timing.let_go()
+
+    def test_who_compiles_does_not_keep_the_board_and_waits_to_have_it_again(self, short_slices):
+        turns = Turns(BOARD, overlap=True)
+        compiled = threading.Event()
+        with turns.among_others() as hold:
+            timing = Timing(turns)
+            hold.give_back()
+            assert timing.has_it.wait(SECONDS)
+            again = threading.Thread(target=lambda: (hold.take(), compiled.set()))
+            again.start()
+            assert joining(turns, 1)
+            assert not compiled.is_set()
+            timing.begin_pause()
+            assert compiled.wait(SECONDS), "the pause is for those who wait"
+            again.join()
+            hold.give_back()
+        assert timing.is_back()
+        assert timing.paused[0] > 0
+        timing.let_go()
+
+    def test_the_pause_lasts_until_everybody_who_was_let_in_is_through(self, short_slices):
+        turns = Turns(BOARD, overlap=True)
+        timing = Timing(turns)
+        assert timing.has_it.wait(SECONDS)
+        first, second = Somebody(turns, "among_others"), Somebody(turns, "among_others")
+        assert joining(turns, 2)
+        timing.begin_pause()
+        assert first.got_it()
+        assert second.got_it()
+        first.let_go()
+        assert timing.paused == []
+        second.let_go()
+        assert timing.is_back()
+        late = Somebody(turns, "among_others")
+        assert joining(turns, 1), "the board is closed again"
+        timing.let_go()
+        assert late.got_it(), "nobody times any more"
+        late.let_go()
+
+    def test_nobody_else_times_in_a_pause(self, short_slices):
+        turns = Turns(BOARD, overlap=True)
+        timing = Timing(turns)
+        assert timing.has_it.wait(SECONDS)
+        sharing, other = Somebody(turns, "among_others"), Somebody(turns, "alone")
+        assert joining(turns, 1)
+        timing.begin_pause()
+        assert sharing.got_it()
+        sharing.let_go()
+        assert timing.is_back()
+        assert not other.has_it.is_set()
+        timing.let_go()
+        assert other.got_it()
+        other.let_go()
+
+    def test_other_processes_may_use_the_board_in_a_pause(self, short_slices):
+        turns, theirs = Turns(BOARD, overlap=True), Turns(BOARD, overlap=True)
+        timing = Timing(turns)
+        assert timing.has_it.wait(SECONDS)
+        mine, other = Somebody(turns, "among_others"), Somebody(theirs, "among_others")
+        assert joining(turns, 1)
+        timing.begin_pause()
+        assert mine.got_it()
+        assert other.got_it()
+        mine.let_go()
+        other.let_go()
+        assert timing.is_back()
+        timing.let_go()
+
+    @pytest.mark.parametrize("why", ["no overlap", "a slice is not over", "nobody waits"])
+    def test_there_is_no_pause_without_need(self, short_slices, monkeypatch, why):
+        turns = Turns(BOARD, overlap=why != "no overlap")
+        if why == "a slice is not over":
+            monkeypatch.setattr("runner.engine.turns.SLICE", 1000.0)
+        timing = Timing(turns)
+        assert timing.has_it.wait(SECONDS)
+        waiting = why != "nobody waits" and Somebody(turns, "among_others")
+        assert joining(turns, 1 if waiting else 0)
+        timing.begin_pause()
+        assert timing.is_back()
+        assert timing.paused == [0.0]
+        timing.let_go()
+        if waiting:
+            assert waiting.got_it()
+            waiting.let_go()
+
+    def test_long_calls_wait_for_each_other(self, short_slices):
+        turns = Turns(BOARD, overlap=True)
+        timing = Timing(turns)
+        assert timing.has_it.wait(SECONDS)
+        for _ in range(5):  # two fifths of them are two
+            turns._present += 1
+        long = Somebody(turns, "among_others", True)
+        assert joining(turns, 1)
+        timing.begin_pause()
+        assert timing.is_back()
+        assert timing.paused == [0.0], "not for one that would take long"
+        short = Somebody(turns, "among_others")
+        assert joining(turns, 2)
+        timing.begin_pause()
+        assert short.got_it()
+        short.let_go()
+        assert timing.is_back()
+        assert not long.has_it.is_set(), "a pause for short calls"
+        other = Somebody(turns, "among_others", True)
+        assert joining(turns, 2)
+        timing.begin_pause()
+        assert long.got_it()
+        assert other.got_it()
+        long.let_go()
+        other.let_go()
+        assert timing.is_back()
+        timing.let_go()
+
+    def test_a_long_call_does_not_wait_for_ever(self, short_slices, monkeypatch):
+        monkeypatch.setattr("runner.engine.turns.LONG_WAIT", 0.0)
+        turns = Turns(BOARD, overlap=True)
+        turns._present = 100
+        timing = Timing(turns)
+        assert timing.has_it.wait(SECONDS)
+        long = Somebody(turns, "among_others", True)
+        assert joining(turns, 1)
+        timing.begin_pause()
+        assert long.got_it()
+        long.let_go()
+        assert timing.is_back()
+        timing.let_go()
+
+    def test_a_timing_that_fails_in_its_pause_leaves_a_board_that_others_can_use(
+        self, short_slices, monkeypatch
+    ):
+        turns = Turns(BOARD, overlap=True)
+        files = turns.files
+
+        def time_and_fail() -> None:
+            with turns.alone() as pause:
+                sharing = Somebody(turns, "among_others")
+                assert joining(turns, 1)
+                sharing.may_go()
+                monkeypatch.setattr(turns, "files", fail_alone)
+                pause()
+
+        def fail_alone(how: int):
+            if how == fcntl.LOCK_EX:
+                raise OSError("no more files")
+            return files(how)
+
+        with pytest.raises(OSError, match="no more files"):
+            time_and_fail()
+        with turns.among_others():
+            assert turns._among == 1
+
+    def test_what_was_given_back_is_not_given_back_twice(self):
+        turns = Turns(BOARD, overlap=True)
+        with turns.among_others() as hold:
+            hold.give_back()
+            hold.give_back()
+        with turns.alone():
+            pass
+        assert turns._among == 0
