@@ -102,6 +102,7 @@ def _one_of(parameters: Mapping[str, str], name: str, known: Iterable[str]) -> s
 def _round(value: str) -> int | None:
     if value in ("", FINAL):
         return None
-    if not (value.isascii() and value.isdigit() and int(value) <= MAX_ROUND):
+    # Of a text with thousands of digits, `int` makes no number but an error.
+    if not (value.isascii() and value.isdigit() and len(value) <= 4 and int(value) <= MAX_ROUND):
         raise Http404(f"There is no round “{value[:20]}”: use “final” or a number from 0.")
     return int(value)

@@ -7,6 +7,8 @@ import plotly
 from dj_database_url import DBConfig
 
 from kbx_site import env, logs
+from kbx_site.settings.api import *  # noqa: F403  settings are layered by import
+from kbx_site.settings.api import API, API_APPS, THROTTLES
 from runner.intake.limits import MAX_UPLOAD_BYTES
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -28,6 +30,7 @@ INSTALLED_APPS = [
     "benchmark",
     "leaderboard",
     "runner",
+    *API_APPS,
 ]
 
 MIDDLEWARE = [
@@ -144,9 +147,10 @@ REST_FRAMEWORK = {
         "rest_framework.parsers.JSONParser",
         "rest_framework.parsers.MultiPartParser",
     ],
-    "DEFAULT_THROTTLE_RATES": {"submissions": "60/hour"},
+    "DEFAULT_THROTTLE_RATES": THROTTLES,
     # X-Forwarded-For is anybody's to write: believed only as far as proxies of ours wrote it.
     "NUM_PROXIES": 0,
+    **API,
 }
 
 # Strangers may submit only where a site says so; the one-machine settings do.

@@ -1,0 +1,1 @@
+"""What the pages show, as JSON: the same selectors, explicit fields, nothing of its own."""
