@@ -145,3 +145,9 @@ COPYING = [(task, name) for task in TASKS for name in task.copies]
 def test_a_case_that_needs_no_kernel_is_answered_by_its_argument(task, name):
     arguments = task.arguments(task.case(name), 3, "cpu")
     assert task.reference(arguments).equal(arguments.args[0])
+
+
+def test_tanh_is_called_by_what_both_publications_call_its_parameters():
+    """One names the second parameter `out`, the other `out_tensor`."""
+    task = suite.get("tanh")
+    assert {name for case in task.cases for name in task.arguments(case, 0, "meta").kwargs} == set()
