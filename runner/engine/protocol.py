@@ -257,6 +257,8 @@ class Channel:
         """The few raw bytes that answer it."""
         try:
             self.sock.send(data)
+        except BlockingIOError:
+            raise Malformed("it does not read what it asked for") from None
         except OSError as error:
             raise Closed(str(error)) from error
 
