@@ -106,7 +106,7 @@ VISIBILITIES = {
 SHOWN, HIDDEN = "shown", "hidden"
 SOURCE_VISIBILITIES = {
     SHOWN: "for whoever may see the results",
-    HIDDEN: "for its submitter and moderators; results are shown without it",
+    HIDDEN: "for its submitter and moderators; results are shown without them",
 }
 
 CLEAN, SUSPECT, HELD, CHEAT, JUDGE_BUG, WITHDRAWN = (
