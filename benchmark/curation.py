@@ -31,7 +31,6 @@ LABEL_LENGTH = 80
 NEWEST_VERDICT = Subquery(
     Audit.objects.filter(run=OuterRef("pk")).order_by("-created_at", "-id").values("verdict")[:1]
 )
-WAITING = (vocabulary.SUSPECT, vocabulary.HELD)
 
 
 class Refused(Exception):  # noqa: N818  an answer, no error of ours
@@ -124,13 +123,25 @@ def enable(tasks: Iterable[Task], gpus: Sequence[Gpu], by: Any, reason: str) -> 
 # Runs
 
 
-def waiting() -> QuerySet[Run]:
-    """The audit queue: runs that the judge suspects and nobody looked at, and those held back."""
-    runs = Run.objects.annotate(newest_verdict=NEWEST_VERDICT)
-    return runs.filter(
-        Q(newest_verdict__in=WAITING) | Q(newest_verdict__isnull=True, is_suspect=True),
-        candidate__submission__withdrawn_at__isnull=True,
-    )
+def held() -> QuerySet[Any]:
+    """New records that nobody has looked at."""
+    return _audited().filter(newest_verdict=vocabulary.HELD)
+
+
+def suspected() -> QuerySet[Any]:
+    """By the judge, with no moderator's word so far, or by a moderator."""
+    by_judge = Q(newest_verdict__isnull=True, is_suspect=True)
+    return _audited().filter(by_judge | Q(newest_verdict=vocabulary.SUSPECT))
+
+
+def waiting() -> QuerySet[Any]:
+    """The audit queue: what is held or suspected."""
+    return held() | suspected()
+
+
+def _audited() -> QuerySet[Any]:
+    runs = Run.objects.filter(candidate__submission__withdrawn_at__isnull=True)
+    return runs.annotate(newest_verdict=NEWEST_VERDICT)
 
 
 @transaction.atomic
@@ -161,16 +172,21 @@ def refuse_banned(user: Any) -> None:
         raise Refused(f"this account may not submit: {ban.reason}")
 
 
+def refuse_ban(user: Any, by: Any) -> None:
+    """`Refused` where `by` can't ban this account. `by` None is an operator's command."""
+    if by is not None and user.pk == by.pk:
+        raise Refused("nobody can ban their own account")
+    if user.is_staff and by is not None and not by.is_superuser:
+        raise Refused(f"{user} is of the staff: only a superuser can ban them")
+    if Ban.objects.standing().filter(user=user).exists():
+        raise Refused(f"{user} is banned already")
+
+
 @transaction.atomic
 def ban(user: Any, by: Any, reason: str, hide: bool) -> Ban:
     """Refuse what the account submits from now on; with `hide` what is there becomes private."""
     get_user_model().objects.select_for_update().get(pk=user.pk)
-    if by is not None and user.pk == by.pk:
-        raise Refused("nobody can ban their own account")
-    if user.is_staff and not (by is not None and by.is_superuser):
-        raise Refused(f"{user} is of the staff: only a superuser can ban them")
-    if Ban.objects.standing().filter(user=user).exists():
-        raise Refused(f"{user} is banned already")
+    refuse_ban(user, by)
     made = Ban.objects.create(user=user, reason=reason, banned_by=by)
     if hide:
         shown = Submission.objects.filter(submitted_by=user, withdrawn_at__isnull=True)

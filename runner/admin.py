@@ -4,11 +4,13 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path
 
-from benchmark.admin import GpuAdmin, ReadOnly, SubmissionAdmin
+from benchmark.admin import GpuAdmin, MethodAdmin, ReadOnly, RunAdmin, SubmissionAdmin, TaskAdmin
 from benchmark.models import Gpu, Submission
 from runner import dispatch, submitting
+from runner import judge_again as judging_again
 from runner.models import BuildRequest, Device, Job
 
 
@@ -31,6 +33,10 @@ class JobAdmin(ReadOnly, admin.ModelAdmin):
     date_hierarchy = "created_at"
     show_full_result_count = False
     actions = ("cancel",)
+
+    def get_urls(self) -> list[Any]:
+        page = self.admin_site.admin_view(judging_again.page)
+        return [path("judge-again/", page, name="runner_judge_again"), *super().get_urls()]
 
     @admin.display(ordering="candidate__task__slug")
     def task(self, job: Job) -> str:
@@ -78,6 +84,46 @@ def judge_missing(modeladmin: Any, request: HttpRequest, gpus: QuerySet[Gpu]) ->
         modeladmin.message_user(request, words, messages.WARNING)
 
 
+def _preview(
+    modeladmin: Any, request: HttpRequest, rows: QuerySet[Any], name: str, column: str
+) -> HttpResponse | None:
+    """On to the page that says what judging these rows again costs."""
+    chosen = list(rows.values_list(column, flat=True)[: judging_again.MOST_NAMED + 1])
+    if len(chosen) > judging_again.MOST_NAMED:
+        words = f"At most {judging_again.MOST_NAMED} at a time; or choose a task or a method."
+        modeladmin.message_user(request, words, messages.ERROR)
+        return None
+    return HttpResponseRedirect(judging_again.link(**{name: chosen}))
+
+
+@admin.action(description="Judge the selected tasks again…", permissions=["judge"])
+def tasks_again(modeladmin: Any, request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
+    return _preview(modeladmin, request, rows, "task", "slug")
+
+
+@admin.action(description="Judge the selected methods again…", permissions=["judge"])
+def methods_again(
+    modeladmin: Any, request: HttpRequest, rows: QuerySet[Any]
+) -> HttpResponse | None:
+    return _preview(modeladmin, request, rows, "method", "slug")
+
+
+@admin.action(description="Judge the selected runs again…", permissions=["judge"])
+def runs_again(modeladmin: Any, request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
+    return _preview(modeladmin, request, rows, "run", "uuid")
+
+
+def may_judge(_: Any, request: HttpRequest) -> bool:
+    return request.user.has_perm(judging_again.PERMISSION)
+
+
 # These admins live below, in `benchmark`, which knows nothing of jobs.
+for modeladmin, action in (
+    (TaskAdmin, tasks_again),
+    (MethodAdmin, methods_again),
+    (RunAdmin, runs_again),
+):
+    modeladmin.actions = (*modeladmin.actions, action)
+    modeladmin.has_judge_permission = may_judge  # type: ignore[union-attr]  # given here
 SubmissionAdmin.actions = (judge_again, withdraw)  # type: ignore[misc]  # a class-wide list
 GpuAdmin.actions = (judge_missing,)  # type: ignore[misc]  # a class-wide list
