@@ -18,7 +18,7 @@ DOCUMENT = "/api/v1/docs/"
 # What to do about an answer of this status, where nothing more special is known.
 REMEDIES = {
     status.HTTP_400_BAD_REQUEST: f"see {DOCUMENT} for what this address takes",
-    status.HTTP_401_UNAUTHORIZED: "send a key of this site: `Authorization: Token ...`",
+    status.HTTP_401_UNAUTHORIZED: "send an API key, made at /me/: `Authorization: Bearer kbx_...`",
     status.HTTP_403_FORBIDDEN: "use the account that this belongs to",
     status.HTTP_404_NOT_FOUND: "check the address; lists name what there is",
     status.HTTP_405_METHOD_NOT_ALLOWED: f"see {DOCUMENT} for the methods of this address",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.core.cache import caches
 from rest_framework.settings import api_settings
 from rest_framework.throttling import SimpleRateThrottle
 
@@ -10,6 +11,7 @@ class ReadThrottle(SimpleRateThrottle):
     """Requests of an account, or of a visitor's address. Counted in each web process."""
 
     scope = "reads"
+    cache = caches["memory"]  # reading must not write to the database
 
     def get_rate(self) -> str | None:
         """As the settings are now: DRF's own reads them once, when it is imported."""

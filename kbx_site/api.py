@@ -10,6 +10,8 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
+from runner.accounts.api import MeView
+
 LISTED = (
     *("gpus", "leaderboard", "categories", "tasks", "methods", "compare", "portability", "rounds"),
     *("findings", "published", "runs", "submission-list", "queue", "schema", "docs"),
@@ -50,6 +52,7 @@ urlpatterns = [
     path("", Root.as_view(), name="root"),
     path("schema/", SpectacularJSONAPIView.as_view(), name="schema"),
     path("docs/", Docs.as_view(), name="docs"),
+    path("me/", MeView.as_view(), name="me"),
     path("", include("leaderboard.api.urls")),
     path("", include("runner.api.urls")),
     path("<path:rest>", extend_schema(exclude=True)(Nothing).as_view(), name="nothing"),

@@ -11,6 +11,7 @@ from benchmark.admin import GpuAdmin, MethodAdmin, ReadOnly, RunAdmin, Submissio
 from benchmark.models import Gpu, Submission
 from runner import dispatch, submitting
 from runner import judge_again as judging_again
+from runner.accounts import admin as accounts_admin  # noqa: F401  registers its models
 from runner.models import BuildRequest, Device, Job
 
 

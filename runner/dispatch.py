@@ -6,7 +6,7 @@ sent job has a lease. `sweep` looks after the leases that ran out.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from kombu.exceptions import OperationalError
 from benchmark import vocabulary
 from benchmark.models import Board, Candidate, Gpu, Run, Task
 from kbx_site.celery import app
+from runner.accounts import quota
 from runner.models import Device, Job
 
 logger = logging.getLogger("kbx.dispatch")
@@ -48,14 +49,24 @@ def can_be_judged_on(gpu: Gpu, candidate: Candidate) -> bool:
     return candidate.task.applies_to(gpu)
 
 
-def enqueue(candidates: Iterable[Candidate], gpus: Iterable[Gpu]) -> int:
+def judgements(candidates: Iterable[Candidate], gpus: Iterable[Gpu]) -> dict[Gpu, int]:
+    """How many of the candidates each GPU can judge. Their tasks must be loaded."""
+    entries = list(candidates)
+    return {gpu: sum(can_be_judged_on(gpu, candidate) for candidate in entries) for gpu in gpus}
+
+
+def enqueue(
+    candidates: Iterable[Candidate], gpus: Iterable[Gpu], charged: Mapping[int, int] | None = None
+) -> int:
     """Make jobs, once per candidate and GPU while one is open; sent when the transaction commits.
 
-    The candidates' tasks must be loaded (`select_related`). Returns how many were asked for.
+    The candidates' tasks must be loaded (`select_related`). `charged`: the id of the quota that the
+    jobs of a GPU, by its id, were charged to. Returns how many were asked for.
     """
+    quotas = charged or {}
     entries, boards = list(candidates), list(gpus)
     jobs = [
-        Job(candidate=candidate, gpu=gpu)
+        Job(candidate=candidate, gpu=gpu, quota_id=quotas.get(gpu.pk))
         for candidate in entries
         for gpu in boards
         if can_be_judged_on(gpu, candidate)
@@ -190,6 +201,8 @@ def retry(job: Job, reason: str) -> None:
     job.sent_at = job.lease_expires_at = None
     if job.attempt >= settings.KBX_MAX_ATTEMPTS:
         job.state, job.ended_at = vocabulary.LOST, timezone.now()
+        quota.refund(Job.objects.filter(pk=job.pk))
+        job.quota = None
         Board.bump()  # one fewer waits
         logger.error("job=%s lost: %s", job.uuid, job.reason)
     else:
@@ -202,10 +215,15 @@ def retry(job: Job, reason: str) -> None:
     transaction.on_commit(partial(fill, job.gpu))
 
 
+@transaction.atomic
 def cancel(jobs: Iterable[Job]) -> int:
-    """Take open jobs back. A board that is at one goes on; its report will be ignored."""
+    """Take open jobs back. A board that is at one goes on; its report will be ignored.
+
+    What no board has begun is given back to the quota it was charged to; a board's time isn't.
+    """
     keys = [job.pk for job in jobs]
     open_ones = Job.objects.open().filter(pk__in=keys)
+    quota.refund(open_ones.filter(state=vocabulary.QUEUED))
     cancelled = open_ones.update(state=vocabulary.CANCELLED, ended_at=timezone.now())
     if cancelled:
         Board.bump()  # fewer wait

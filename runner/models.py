@@ -11,6 +11,9 @@ from django.utils import timezone
 from benchmark import vocabulary
 from benchmark.models import Candidate, Gpu, Run, Source, Task
 from benchmark.models.fields import all_or_none, choices, one_of
+from runner.accounts.models import Allowance, ApiKey, Quota
+
+__all__ = ["Allowance", "ApiKey", "BuildRequest", "Device", "Job", "Quota"]
 
 
 class Device(models.Model):
@@ -84,6 +87,14 @@ class Job(models.Model):
     steps_total = models.PositiveIntegerField(default=0)
     reason = models.TextField(blank=True, help_text="Why it was retried, declined or lost.")
     run = models.OneToOneField(Run, null=True, blank=True, on_delete=models.CASCADE)
+    quota = models.ForeignKey(
+        Quota,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="jobs",
+        help_text="What it was charged to; none: to nobody, or given back.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -24,6 +24,7 @@ from django.utils import timezone
 from benchmark import aggregates, records, vocabulary
 from benchmark.models import Board, Gpu, Measurement, Run, TaskVersion
 from runner import dispatch
+from runner.accounts import quota
 from runner.models import Device, Job
 from runner.reports import BOARD, read_report
 from runner.schema import Malformed, Prose, Whole, Word
@@ -113,6 +114,8 @@ def record_declined(job: Any, attempt: Any, reason: Any) -> None:
     if row is None:
         return
     row.reason = REASON.read(reason, "reason")
+    quota.refund(Job.objects.filter(pk=row.pk))
+    row.quota = None
     _close(row, vocabulary.DECLINED)
     Board.bump()  # one fewer waits
     logger.info("job=%s declined: %s", row.uuid, row.reason)

@@ -17,6 +17,7 @@ from django.utils.text import slugify
 from benchmark import aggregates, curation, vocabulary
 from benchmark.models import Board, Candidate, Gpu, Method, Source, Submission, Task
 from runner import building, dispatch
+from runner.accounts import quota
 from runner.intake import Found, Intake, KnownTasks, TaskName
 from runner.models import Job
 
@@ -139,9 +140,10 @@ def accept(
         sorted_out = plan(intake, submission.method, clean, boards)
         _refuse_clashes(sorted_out)
         candidates = _store(submission, sorted_out.new)
+        charged = _charge(_author(user), dispatch.judgements(candidates, boards))
         submission.notes = [*submission.notes, *_notes(intake)]
         submission.save(update_fields=["notes"])
-        jobs = dispatch.enqueue(candidates, boards)
+        jobs = dispatch.enqueue(candidates, boards, charged)
         building.request(candidates)
         Board.bump()
     logger.info("submission=%s candidates=%d jobs=%d", submission.uuid, len(candidates), jobs)
@@ -209,6 +211,14 @@ def _stored(method: Method) -> Method:
         return method
     facts = {"name": method.name, "kind": method.kind}
     return Method.objects.get_or_create(slug=method.slug, defaults=facts)[0]
+
+
+def _charge(user: Any, judgements: dict[Gpu, int]) -> dict[int, int]:
+    """Charge the submitter's quotas of today, or refuse the upload."""
+    try:
+        return quota.charge(user, judgements)
+    except quota.Exceeded as exceeded:
+        raise SubmissionRefused(exceeded.reason, exceeded.remedy) from exceeded
 
 
 def _author(user: Any) -> Any:

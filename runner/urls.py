@@ -1,7 +1,7 @@
-from django.contrib.auth.views import LoginView
 from django.urls import path
 
 from runner import views
+from runner.accounts.urls import urlpatterns as accounts
 
 app_name = "runner"
 urlpatterns = [
@@ -9,10 +9,6 @@ urlpatterns = [
     path("submissions/<uuid:uuid>/", views.submission, name="submission"),
     path("submissions/<uuid:uuid>/withdraw/", views.withdraw, name="withdraw"),
     path("jobs/<uuid:uuid>/", views.job, name="job"),
-    path(
-        "login/",
-        LoginView.as_view(template_name="runner/login.html", next_page="runner:submit"),
-        name="login",
-    ),
     path("queue/", views.queue, name="queue"),
+    *accounts,
 ]

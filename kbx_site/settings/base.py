@@ -7,6 +7,8 @@ import plotly
 from dj_database_url import DBConfig
 
 from kbx_site import env, logs
+from kbx_site.settings.accounts import *  # noqa: F403  settings are layered by import
+from kbx_site.settings.accounts import ALLAUTH_APPS, FORM_TARGETS
 from kbx_site.settings.api import *  # noqa: F403  settings are layered by import
 from kbx_site.settings.api import API, API_APPS, THROTTLES
 from runner.intake.limits import MAX_UPLOAD_BYTES
@@ -22,11 +24,11 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
+    *ALLAUTH_APPS,
     "csp",
     "django_filters",
     "django_htmx",
     "rest_framework",
-    "rest_framework.authtoken",
     "benchmark",
     "leaderboard",
     "runner",
@@ -44,6 +46,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 
 ROOT_URLCONF = "kbx_site.urls"
@@ -124,7 +127,7 @@ CONTENT_SECURITY_POLICY = {
         "img-src": ["'self'", "data:"],
         "object-src": ["'none'"],
         "base-uri": ["'none'"],
-        "form-action": ["'self'"],
+        "form-action": FORM_TARGETS,
         "frame-ancestors": ["'none'"],
     }
 }
@@ -136,9 +139,16 @@ SESSION_COOKIE_SAMESITE = "Lax"
 
 LOGGING = logs.settings()
 
+# What throttles count: in each web process for itself here, for all of them in production.
+MEMORY = "django.core.cache.backends.locmem.LocMemCache"
+CACHES = {
+    "default": {"BACKEND": MEMORY},
+    "memory": {"BACKEND": MEMORY, "LOCATION": "memory", "OPTIONS": {"MAX_ENTRIES": 10_000}},
+}
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rest_framework.authentication.TokenAuthentication",
+        "runner.accounts.authentication.ApiKeyAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],

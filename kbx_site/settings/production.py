@@ -6,7 +6,7 @@ KBX_ALLOWED_HOSTS; `.env.example` describes each.
 
 from kbx_site import env
 from kbx_site.settings.base import *  # noqa: F403  settings are layered by import, as Django does it
-from kbx_site.settings.base import DATABASES, REST_FRAMEWORK, STORAGES
+from kbx_site.settings.base import CACHES, DATABASES, MAIL_URL, REST_FRAMEWORK, STORAGES
 
 SHORTEST_SECRET = 50  # characters; what `check --deploy` asks for too
 KNOWN_SECRETS = ("development-only", "django-insecure", "change-me", "changeme")
@@ -67,6 +67,7 @@ CSRF_TRUSTED_ORIGINS = trusted_origins(ALLOWED_HOSTS)
 if env.flag("KBX_BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     REST_FRAMEWORK = {**REST_FRAMEWORK, "NUM_PROXIES": 1}
+    ALLAUTH_TRUSTED_PROXY_COUNT = 1
 SECURE_SSL_REDIRECT = True
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # probes speak plain HTTP inside the cluster
 SECURE_HSTS_SECONDS = env.integer("KBX_HSTS_SECONDS", 365 * 24 * 3600, least=0)
@@ -80,4 +81,16 @@ STORAGES = {
     # Names carry a hash and files a compressed twin: cached for ever, sent small.
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
-EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+# Uploads, sign-ups and sign-ins count for all web processes together: in the database, which only
+# the site writes to.
+CACHES = {
+    **CACHES,
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "kbx_cache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    },
+}
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https"
+# Where no mail can be sent, nobody's address can be verified: strangers may sign up if told so.
+KBX_SIGNUP = env.flag("KBX_SIGNUP", bool(MAIL_URL))

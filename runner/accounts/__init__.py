@@ -1,0 +1,1 @@
+"""Who sends: accounts' API keys, how much they may have judged a day, and their own page."""
