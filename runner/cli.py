@@ -12,6 +12,7 @@ COMMANDS = {
     "prove": "prove the suite: plain solutions pass, every wrong answer is rejected",
     "prompts": "write a generation prompt for every task",
     "demo": "set up a site with samples, judge them, and serve it",
+    "login": "keep an API key of a site",
     "submit": "send a method's predictions to a site",
     "status": "show how far a submission is",
     "worker": "judge the jobs of a site on this host's boards",

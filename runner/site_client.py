@@ -1,4 +1,4 @@
-"""Talks to a site's API over HTTP, for `kbx submit` and `kbx status`. No Django."""
+"""Talks to a site's API over HTTP, for `kbx submit`, `kbx status` and `kbx login`. No Django."""
 
 import io
 import os
@@ -11,13 +11,16 @@ from typing import Any, TypeVar
 import click
 import httpx
 
+from runner import site_keys
+
 F = TypeVar("F", bound=Callable[..., Any])
 TIMEOUT_SECONDS = 60
 TAKEN = {".py", ".jsonl", ".ndjson", ".zip"}
 FINISHED = ("done", "declined", "lost", "cancelled")
 # What to do about an answer, where the site itself (or what stands before it) doesn't say.
 REMEDIES = {
-    401: "set KBX_TOKEN to your token of this site; its administrators hand tokens out",
+    401: "make an API key at /me/ of the site and keep it with: kbx login --site URL",
+    403: "the API key may not do this: make one that may at /me/ of the site",
     404: "check --site (its address, without a path) and the uuid",
     413: "the upload is too large for this site: send it in parts",
     429: "wait as long as it says, or send everything in one file",
@@ -45,8 +48,15 @@ def _read_site(context: click.Context, option: click.Parameter, value: str) -> s
 @contextmanager
 def talking_to(site: str) -> Iterator[httpx.Client]:
     """A client of the site's API; what goes wrong on the way is a `ClickException` in words."""
+    with talking(site, client(site)) as http:
+        yield http
+
+
+@contextmanager
+def talking(site: str, http: httpx.Client) -> Iterator[httpx.Client]:
+    """The same, with another client."""
     try:
-        with client(site) as http:
+        with http:
             yield http
     except httpx.TimeoutException as error:
         raise click.ClickException(f"{site} did not answer within {TIMEOUT_SECONDS} s") from error
@@ -55,9 +65,13 @@ def talking_to(site: str) -> Iterator[httpx.Client]:
 
 
 def client(site: str) -> httpx.Client:
-    """A client of the site's API; KBX_TOKEN is sent where it is set."""
-    token = os.environ.get("KBX_TOKEN")
-    headers = {"Authorization": f"Token {token}"} if token else {}
+    """A client of the site's API, with KBX_TOKEN or else the key that `kbx login` kept, if any."""
+    return client_with(site, os.environ.get("KBX_TOKEN") or site_keys.kept(site))
+
+
+def client_with(site: str, key: str | None) -> httpx.Client:
+    """A client of the API with this key. Redirects aren't followed: no other site gets it."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
     # A connection a request: between two polls the site closes an idle one, perhaps just as the
     # next request goes out. Connecting is tried again, since sites restart.
     transport = httpx.HTTPTransport(retries=2, limits=httpx.Limits(max_keepalive_connections=0))

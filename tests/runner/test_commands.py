@@ -148,7 +148,7 @@ REFUSED = {"reason": "the upload holds no candidate", "remedy": "send .py"}
     [
         (httpx.Response(400, json=REFUSED), r"no candidate: send \.py"),
         (httpx.Response(400, json={"file": ["larger than 32 MiB"]}), "file: larger than 32 MiB"),
-        (httpx.Response(401, json={"detail": "Invalid token."}), "Invalid token: set KBX_TOKEN"),
+        (httpx.Response(401, json={"detail": "Unknown key."}), "Unknown key: make an API key at"),
         (httpx.Response(413, text="<html>nginx</html>"), "Too Large: .*send it in parts"),
         (httpx.Response(429, json={"detail": "Available in 9 s."}), "Available in 9 s: wait"),
         (httpx.Response(404, text="<html>"), "Not Found: check --site"),
