@@ -24,6 +24,7 @@ from runner.engine import (
     Declined,
     DeviceSpec,
     Judge,
+    JudgeApart,
     JudgeFailure,
     Options,
     find_devices,
@@ -31,6 +32,7 @@ from runner.engine import (
 from runner.intake import Found
 
 FAILED, UNUSABLE, INTERRUPTED = 1, 2, 130
+AnyJudge = Judge | JudgeApart
 ATTEMPTS = 2  # our own failures are tried again once
 
 
@@ -109,6 +111,11 @@ def _devices(_context: click.Context, _parameter: click.Parameter, value: str | 
 )
 @click.option("--jobs", type=click.IntRange(1, 64), help="Candidates in hand at once, per device.")
 @click.option(
+    "--overlap/--no-overlap",
+    default=None,
+    help="Let others compile while one is timed. Default: where the host has cores to keep quiet.",
+)
+@click.option(
     "--trust-candidates",
     is_flag=True,
     help="Judge even where this host can't wall strangers' code in. Recorded in every run.",
@@ -121,6 +128,7 @@ def command(
     json_path: Path | None,
     resume: bool,
     jobs: int | None,
+    overlap: bool | None,
     trust_candidates: bool,
 ) -> None:
     """Judge files, folders, JSONL or zip here and now: no site, no database, no broker.
@@ -128,14 +136,14 @@ def command(
     Exit status 0 when everything was judged, whatever the verdicts; 2 for unusable arguments; 1
     when the judge itself failed; 130 after Ctrl-C, with what was judged so far in the report.
     """
-    options = Options(stages=stages, trust_candidates=trust_candidates)
+    options = Options(stages=stages, trust_candidates=trust_candidates, overlap=overlap)
     outcome = Outcome()
     report = GrowingReport(json_path)
     before = _held(json_path) if resume else []
     try:
         with ExitStack() as stack:
             started = time.monotonic()
-            judges = [stack.enter_context(Judge(device, options)) for device in devices]
+            judges = _started(stack, devices, options)
             outcome.judge = {"version": JUDGE_VERSION, "suite_digest": None}
             outcome.environment = judges[0].environment
             intake = read_candidates(paths, task, judges[0].tasks())
@@ -157,6 +165,19 @@ def command(
         raise SystemExit(INTERRUPTED) from None
     _show(outcome)
     raise SystemExit(_exit_status(outcome))
+
+
+def _started(stack: ExitStack, devices: Sequence[DeviceSpec], options: Options) -> list[AnyJudge]:
+    """A judge for each device. Several have a process each, and start side by side."""
+    apart = len(devices) > 1
+    judges: list[AnyJudge] = [
+        JudgeApart(device, options) if apart else Judge(device, options) for device in devices
+    ]
+    for judge in judges:
+        stack.callback(judge.close)
+    for judge in judges:
+        stack.enter_context(judge)
+    return judges
 
 
 def _default_jobs(device: DeviceSpec) -> int:
@@ -194,7 +215,7 @@ def _identity(run: dict) -> tuple:
 
 
 def _keep(
-    before: list[dict], candidates: Sequence[Found], judges: list[Judge], outcome: Outcome
+    before: list[dict], candidates: Sequence[Found], judges: list[AnyJudge], outcome: Outcome
 ) -> list[Found]:
     """Take over the earlier runs that would be the same now; the candidates that are left."""
     held = {_identity(run): run for run in before}
@@ -210,7 +231,7 @@ def _keep(
     return left
 
 
-def _expected(found: Found, judges: list[Judge]) -> tuple:
+def _expected(found: Found, judges: list[AnyJudge]) -> tuple:
     judge = judges[0]
     candidate = Candidate(found.task, found.source, found.round, found.place)
     return (
@@ -229,14 +250,14 @@ def _exit_status(outcome: Outcome) -> int:
 
 
 def _judge_all(
-    judges: list[Judge],
+    judges: list[AnyJudge],
     candidates: Iterable[Found],
     jobs: int,
     outcome: Outcome,
     report: GrowingReport,
 ) -> None:
     """Share the candidates out among the devices: whichever is free takes the next."""
-    free: SimpleQueue[Judge] = SimpleQueue()
+    free: SimpleQueue[AnyJudge] = SimpleQueue()
     for judge in judges * jobs:
         free.put(judge)
     pool = ThreadPoolExecutor(len(judges) * jobs)
@@ -260,7 +281,7 @@ def _judge_all(
         pool.shutdown()
 
 
-def _judge_one(free: "SimpleQueue[Judge]", found: Found) -> tuple[str, dict]:
+def _judge_one(free: "SimpleQueue[AnyJudge]", found: Found) -> tuple[str, dict]:
     candidate = Candidate(found.task, found.source, found.round, found.place)
     identity = {"task": found.task, "round": found.round, "source_sha256": candidate.sha256}
     judge = free.get()
@@ -276,7 +297,7 @@ def _judge_one(free: "SimpleQueue[Judge]", found: Found) -> tuple[str, dict]:
         free.put(judge)
 
 
-def _attempt(judge: Judge, candidate: Candidate) -> dict:
+def _attempt(judge: AnyJudge, candidate: Candidate) -> dict:
     for _ in range(ATTEMPTS - 1):
         try:
             return judge.judge(candidate).to_json()

@@ -5,6 +5,7 @@ Celery, no database. Importing this package doesn't import torch, so that a work
 stays small and free of CUDA.
 """
 
+from runner.engine.apart import JudgeApart
 from runner.engine.devices import INTERPRETER, discover_devices, find_devices
 from runner.engine.judge import Judge
 from runner.engine.model import (
@@ -25,6 +26,7 @@ __all__ = [
     "Declined",
     "DeviceSpec",
     "Judge",
+    "JudgeApart",
     "JudgeFailure",
     "Limits",
     "Options",
