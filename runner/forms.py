@@ -1,12 +1,35 @@
 """The upload form: a file or pasted text becomes a file name and bytes for intake."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django import forms
 
 from benchmark import vocabulary
+from benchmark.models import Gpu
+from runner import submitting
 from runner.intake import limits
 from runner.submitting import LABEL_LENGTH, METHOD_LENGTH
+
+Read = TypeVar("Read")
+
+
+def refuse_nobodys(visibility: str, has_owner: bool) -> str:
+    """The visibility, unless nobody could open what it hides."""
+    if visibility == vocabulary.PRIVATE and not has_owner:
+        raise forms.ValidationError(
+            "Without an account nobody could open a private submission: choose unlisted, or "
+            "sign in."
+        )
+    return visibility
+
+
+def usable(read: Callable[[str], Read], text: str) -> Read:
+    """What `read` makes of the text; its refusal as the field's error."""
+    try:
+        return read(text)
+    except submitting.SubmissionRefused as refused:
+        raise forms.ValidationError(f"{refused.reason}: {refused.remedy}.") from refused
 
 
 class SubmissionForm(forms.Form):
@@ -24,10 +47,18 @@ class SubmissionForm(forms.Form):
     visibility = forms.ChoiceField(
         choices=[(word, f"{word}: {text}") for word, text in vocabulary.VISIBILITIES.items()],
     )
+    source_visibility = forms.ChoiceField(
+        choices=[
+            (word, f"{word}: {text}") for word, text in vocabulary.SOURCE_VISIBILITIES.items()
+        ],
+        label="Sources",
+        initial=vocabulary.SHOWN,
+        required=False,
+    )
     file = forms.FileField(
         required=False,
-        help_text="predictions.jsonl (KernelBench-X or TritonBench), a zip of .py files, or one "
-        ".py named like its task.",
+        help_text="predictions.jsonl (KernelBench-X or TritonBench), a zip of .py files, folders "
+        "or JSONL, one .py named like its task, or another harness's metrics.json.",
     )
     text = forms.CharField(
         required=False,
@@ -44,18 +75,29 @@ class SubmissionForm(forms.Form):
         help_text="Only for pasted Python: the task that it is for.",
     )
 
+    round = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=limits.MAX_ROUND,
+        widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
+        help_text="Only where the files don't say it: the round, from 0, of what they hold.",
+    )
+
     def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
 
+    def clean_method(self) -> str:
+        return usable(submitting.method_named, self.cleaned_data["method"]).name
+
+    def clean_label(self) -> str:
+        return usable(submitting.clean_label, self.cleaned_data["label"])
+
     def clean_visibility(self) -> str:
-        visibility = self.cleaned_data["visibility"]
-        if visibility == vocabulary.PRIVATE and not self.user.is_authenticated:
-            raise forms.ValidationError(
-                "Without an account nobody could open a private submission: choose unlisted, or "
-                "sign in."
-            )
-        return visibility
+        return refuse_nobodys(self.cleaned_data["visibility"], self.user.is_authenticated)
+
+    def clean_source_visibility(self) -> str:
+        return self.cleaned_data["source_visibility"] or vocabulary.SHOWN
 
     def clean_file(self) -> Any:
         file = self.cleaned_data["file"]
@@ -83,3 +125,33 @@ class SubmissionForm(forms.Form):
         if not task:
             self.add_error("task", "Pasted Python needs the name of its task.")
         return f"{task}.py", text.encode()
+
+
+class ConfirmForm(forms.Form):
+    """`claimed_on`: asked for where the draft holds claimed results."""
+
+    claimed_on = forms.ModelChoiceField(
+        Gpu.objects.all(),
+        to_field_name="slug",
+        required=False,
+        label="The claimed results were found on",
+        empty_label="choose a GPU",
+    )
+
+    def __init__(self, *args: Any, needs_gpu: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["claimed_on"].required = needs_gpu
+
+
+class VisibilityForm(forms.Form):
+    """Who sees a submission, and who reads its sources."""
+
+    visibility = forms.ChoiceField(
+        choices=[(word, f"{word}: {text}") for word, text in vocabulary.VISIBILITIES.items()]
+    )
+    source_visibility = forms.ChoiceField(
+        choices=[
+            (word, f"{word}: {text}") for word, text in vocabulary.SOURCE_VISIBILITIES.items()
+        ],
+        label="Sources",
+    )

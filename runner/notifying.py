@@ -47,11 +47,12 @@ def _over() -> list[Submission]:
 
 def _tell(submission: Submission) -> bool:
     """Send the mail, unless another sweep is at it; on failure the next sweep tries again."""
+    owner = submission.submitted_by
     mine = Submission.objects.filter(pk=submission.pk, told_at__isnull=True)
-    if not mine.update(told_at=timezone.now()):
+    if owner is None or not mine.update(told_at=timezone.now()):
         return False
     try:
-        send_mail(_subject(submission), _text(submission), None, [submission.submitted_by.email])
+        send_mail(_subject(submission), _text(submission), None, [owner.email])
     except (SMTPException, OSError):
         logger.exception("submission=%s: the mail could not be sent", submission.uuid)
         Submission.objects.filter(pk=submission.pk).update(told_at=None)

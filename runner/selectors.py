@@ -60,6 +60,19 @@ class Outcome:
     state: str
     job: UUID | None
     reason: str
+    step: str = ""  # "check, 3 of 12" while a board is at it
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """What its submitter says that another harness found; never measured here."""
+
+    task: str
+    round: int
+    gpu: str
+    verdict: str
+    speedup: float | None
+    run: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +94,20 @@ class SubmissionPage:
     created_at: datetime
     withdrawn_at: datetime | None
     may_withdraw: bool
+    source_visibility: str
+    source_meaning: str
+    has_owner: bool
+    last_round: int
+    claims: tuple[ClaimRow, ...]
     notes: tuple[dict, ...]
     gpus: tuple[str, ...]
     candidates: tuple[CandidateRow, ...]
     progress: Progress
     verdicts: Mapping[str, int]
+
+    @property
+    def next_round(self) -> int:
+        return self.last_round + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +162,13 @@ def submission_page(uuid: UUID, user: Any) -> SubmissionPage | None:
     if submission is None:
         return None
     jobs = _newest_jobs(submission)
-    runs = _newest_runs(submission)
+    every = _newest_runs(submission)
+    runs = {
+        (candidate, gpu): run
+        for (candidate, gpu, origin), run in every.items()
+        if origin == vocabulary.MEASURED
+    }
+    candidates = _candidate_rows(submission)
     gpus = sorted({(job.gpu.name, job.gpu_id) for job in jobs.values()} | _gpus_of(runs))
     return SubmissionPage(
         uuid=submission.uuid,
@@ -152,9 +180,14 @@ def submission_page(uuid: UUID, user: Any) -> SubmissionPage | None:
         created_at=submission.created_at,
         withdrawn_at=submission.withdrawn_at,
         may_withdraw=submission.withdrawn_at is None and is_owner(submission, user),
+        source_visibility=submission.source_visibility,
+        source_meaning=vocabulary.SOURCE_VISIBILITIES[submission.source_visibility],
+        has_owner=submission.submitted_by_id is not None,
+        last_round=max((round_ for _, _, round_, _ in candidates), default=0),
+        claims=tuple(_claims(candidates, every)),
         notes=tuple(submission.notes),
         gpus=tuple(name for name, _ in gpus),
-        candidates=tuple(_candidates(submission, [gpu for _, gpu in gpus], jobs, runs)),
+        candidates=tuple(_candidates(candidates, [gpu for _, gpu in gpus], jobs, runs)),
         progress=_progress(jobs.values()),
         verdicts=dict(Counter(run.verdict for run in runs.values()).most_common()),
     )
@@ -226,27 +259,43 @@ def _newest_jobs(submission: Submission) -> dict[tuple[int, int], Job]:
     return {(job.candidate_id, job.gpu_id): job for job in jobs.order_by("created_at", "id")}
 
 
-def _newest_runs(submission: Submission) -> dict[tuple[int, int], Run]:
+def _newest_runs(submission: Submission) -> dict[tuple[int, int, str], Run]:
+    """By candidate, GPU and origin."""
     runs = Run.objects.filter(candidate__submission=submission).select_related("gpu")
-    runs = runs.only("uuid", "candidate", "gpu", "verdict", "speedup", "is_suspect")
-    return {(run.candidate_id, run.gpu_id): run for run in runs.order_by("created_at", "id")}
+    runs = runs.only("uuid", "candidate", "gpu", "origin", "verdict", "speedup", "is_suspect")
+    return {
+        (run.candidate_id, run.gpu_id, run.origin): run for run in runs.order_by("created_at", "id")
+    }
 
 
 def _gpus_of(runs: Mapping[tuple[int, int], Run]) -> set[tuple[str, int]]:
     return {(run.gpu.name, run.gpu_id) for run in runs.values()}
 
 
+def _candidate_rows(submission: Submission) -> list[tuple[int, str, int, str]]:
+    fields = ("id", "task__slug", "round", "place")
+    return list(submission.candidates.order_by("task__slug", "round").values_list(*fields))
+
+
 def _candidates(
-    submission: Submission,
+    rows: Iterable[tuple[int, str, int, str]],
     gpus: list[int],
     jobs: Mapping[tuple[int, int], Job],
     runs: Mapping[tuple[int, int], Run],
 ) -> Iterable[CandidateRow]:
-    fields = ("id", "task__slug", "round", "place")
-    rows = submission.candidates.order_by("task__slug", "round").values_list(*fields)
     for id, task, round_, place in rows:
         outcomes = tuple(_outcome(jobs.get((id, gpu)), runs.get((id, gpu))) for gpu in gpus)
         yield CandidateRow(task, round_, place, outcomes)
+
+
+def _claims(
+    rows: Iterable[tuple[int, str, int, str]], runs: Mapping[tuple[int, int, str], Run]
+) -> Iterable[ClaimRow]:
+    places = {id: (task, round_) for id, task, round_, _ in rows}
+    claimed = [run for (_, _, origin), run in runs.items() if origin == vocabulary.CLAIMED]
+    for run in sorted(claimed, key=lambda run: places[run.candidate_id]):
+        task, round_ = places[run.candidate_id]
+        yield ClaimRow(task, round_, run.gpu.name, run.verdict, run.speedup, run.uuid)
 
 
 def _outcome(job: Job | None, run: Run | None) -> Outcome | None:
@@ -261,7 +310,15 @@ def _outcome(job: Job | None, run: Run | None) -> Outcome | None:
         state=job.state if job else vocabulary.DONE,
         job=job.uuid if job else None,
         reason=job.reason if job else "",
+        step=_step(job) if job else "",
     )
+
+
+def _step(job: Job) -> str:
+    if job.state != vocabulary.RUNNING or not job.stage:
+        return ""
+    done = f", {job.steps_done} of {job.steps_total}" if job.steps_total else ""
+    return f"{job.stage}{done}"
 
 
 def _progress(jobs: Iterable[Job]) -> Progress:

@@ -15,7 +15,7 @@ from runner import site_keys
 
 F = TypeVar("F", bound=Callable[..., Any])
 TIMEOUT_SECONDS = 60
-TAKEN = {".py", ".jsonl", ".ndjson", ".zip"}
+TAKEN = {".py", ".jsonl", ".ndjson", ".json", ".zip"}
 FINISHED = ("done", "declined", "lost", "cancelled")
 # What to do about an answer, where the site itself (or what stands before it) doesn't say.
 REMEDIES = {

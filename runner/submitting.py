@@ -14,11 +14,11 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
-from benchmark import aggregates, curation, vocabulary
+from benchmark import aggregates, curation, records, vocabulary
 from benchmark.models import Board, Candidate, Gpu, Method, Source, Submission, Task
-from runner import building, dispatch
+from runner import building, claiming, dispatch
 from runner.accounts import quota
-from runner.intake import Found, Intake, KnownTasks, TaskName
+from runner.intake import Claim, Found, Intake, KnownTasks, Refusal, TaskName
 from runner.models import Job
 
 logger = logging.getLogger("kbx.submitting")
@@ -27,6 +27,12 @@ BATCH = 500
 LABEL_LENGTH = 80
 METHOD_LENGTH = 120
 SLUG_LENGTH = 80
+
+
+LOOSE = (
+    "claimed results without the sources that they are about",
+    "send the predictions along with them, or results that hold `code`",
+)
 
 
 class SubmissionRefused(Exception):  # noqa: N818  an answer, no error of ours
@@ -39,13 +45,26 @@ class SubmissionRefused(Exception):  # noqa: N818  an answer, no error of ours
 
 @dataclass(frozen=True)
 class Plan:
-    """What `accept` would do with an upload. `known` are there already with the same source."""
+    """What `accept` would do with an upload. `known` are there already with the same source.
+
+    `claims` are kept as claimed; `loose` ones are not: nothing says which source they are about.
+    """
 
     new: tuple[Found, ...]
     known: tuple[Found, ...]
     clashing: tuple[Found, ...]
     adds_to: Submission | None
     jobs: dict[str, int] = field(default_factory=dict)  # by GPU slug
+    claims: tuple[Claim, ...] = ()
+    loose: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True)
+class Held:
+    """A candidate that a submission has; of a claimed or recorded one no source is stored."""
+
+    sha256: str
+    is_stored: bool
 
 
 def known_tasks() -> KnownTasks:
@@ -103,17 +122,33 @@ def plan(
         if method and method.pk
         else None
     )
-    held = _sources_of(submission)
-    new, known, clashing = [], [], []
+    held = _held_by(submission)
+    new: list[Found] = []
+    known: list[Found] = []
+    clashing: list[Found] = []
     for found in intake.candidates:
-        sha256 = held.get((found.task, found.round))
-        if sha256 is None:
+        there = held.get((found.task, found.round))
+        if there is None:
             new.append(found)
-        elif sha256 == Source.digest(found.source):
-            known.append(found)
-        else:
+        elif there.sha256 != Source.digest(found.source):
             clashing.append(found)
-    return Plan(tuple(new), tuple(known), tuple(clashing), submission, _count_jobs(new, gpus))
+        else:
+            (known if there.is_stored else new).append(found)
+    places = held.keys() | {(found.task, found.round) for found in new}
+    claims: list[Claim] = []
+    loose: list[Claim] = []
+    for claim in intake.claims:
+        has_source = claim.sha256 or (claim.task, claim.round) in places
+        (claims if has_source else loose).append(claim)
+    return Plan(
+        tuple(new),
+        tuple(known),
+        tuple(clashing),
+        submission,
+        _count_jobs(new, gpus),
+        tuple(claims),
+        tuple(loose),
+    )
 
 
 def accept(
@@ -123,31 +158,67 @@ def accept(
     user: Any = None,
     visibility: str = vocabulary.PUBLIC,
     *,
+    source_visibility: str = vocabulary.SHOWN,
     gpus: Sequence[Gpu] | None = None,
+    claimed_on: Gpu | None = None,
 ) -> Submission:
     """Store an upload whole or not at all, and send its candidates to the judging GPUs.
 
     Another upload under the same label adds what is new (more tasks, later rounds); it never
-    replaces. `SubmissionRefused` when it can't be taken. Anonymous uploads have `user` None.
+    replaces, and leaves the submission as visible as it is. Claimed results go to their own lane,
+    as results on `claimed_on`. `SubmissionRefused` when it can't be taken. Anonymous uploads have
+    `user` None.
     """
     clean = clean_label(label)
     _refuse_banned(user)
     boards = list(Gpu.objects.judging() if gpus is None else gpus)
-    if not intake.candidates:
+    if intake.is_empty:
         raise SubmissionRefused("the upload holds no candidate", _first_refusal(intake))
+    if intake.claims and claimed_on is None:
+        raise SubmissionRefused("claimed results without a GPU", "say on which GPU they were found")
     with transaction.atomic():
-        submission = _submission(_stored(method), clean, _author(user), visibility)
+        new = {"visibility": visibility, "source_visibility": source_visibility}
+        submission = _submission(_stored(method), clean, _author(user), new)
         sorted_out = plan(intake, submission.method, clean, boards)
-        _refuse_clashes(sorted_out)
+        refuse_clashes(sorted_out)
+        if not intake.candidates and not sorted_out.claims:
+            raise SubmissionRefused(*LOOSE)
         candidates = _store(submission, sorted_out.new)
         charged = _charge(_author(user), dispatch.judgements(candidates, boards))
-        submission.notes = [*submission.notes, *_notes(intake)]
-        submission.save(update_fields=["notes"])
         jobs = dispatch.enqueue(candidates, boards, charged)
+        submission.notes = [*submission.notes, *_notes(intake, sorted_out, submission.notes)]
+        submission.told_at = None if jobs else submission.told_at
+        submission.save(update_fields=["notes", "told_at"])
         building.request(candidates)
         Board.bump()
+        if claimed_on is not None and sorted_out.claims:
+            claiming.store(submission, sorted_out.claims, claimed_on)
     logger.info("submission=%s candidates=%d jobs=%d", submission.uuid, len(candidates), jobs)
     return submission
+
+
+@transaction.atomic
+def change_visibility(submission: Submission, visibility: str, source_visibility: str) -> None:
+    """Publish a submission, or change otherwise who sees it and its sources."""
+    row = Submission.objects.select_for_update().get(pk=submission.pk)
+    if row.withdrawn_at is not None:
+        raise SubmissionRefused(f"{row.label!r} was withdrawn", "submit under another label")
+    if visibility == vocabulary.PRIVATE and row.submitted_by_id is None:
+        raise SubmissionRefused("nobody's submission can't be private", "make it unlisted")
+    if visibility != row.visibility:
+        _refuse_banned(row.submitted_by)  # what a ban hid stays hidden
+    row.source_visibility = source_visibility
+    row.save(update_fields=["source_visibility"])
+    records.change_visibility(row, visibility)  # which may be a new first place
+
+
+@transaction.atomic
+def cancel(submission: Submission) -> int:
+    """Take back what is not judged yet; verdicts stay. Returns how many jobs that were."""
+    cancelled = dispatch.cancel(Job.objects.filter(candidate__submission=submission))
+    Submission.objects.filter(pk=submission.pk).update(told_at=timezone.now())
+    logger.info("submission=%s cancelled=%d", submission.uuid, cancelled)
+    return cancelled
 
 
 @transaction.atomic
@@ -232,7 +303,14 @@ def _first_refusal(intake: Intake) -> str:
     return f"{refusal.place}: {refusal.reason}; {refusal.remedy}"
 
 
-def _submission(method: Method, label: str, author: Any, visibility: str) -> Submission:
+def refuse_taken(method: Method, label: str, user: Any) -> None:
+    """`SubmissionRefused` where `accept` would refuse the label; asks only, and locks nothing."""
+    there = Submission.objects.filter(method_id=method.pk, label=label).first()
+    if method.pk and there is not None:
+        _refuse_others(there, _author(user))
+
+
+def _submission(method: Method, label: str, author: Any, new: dict[str, str]) -> Submission:
     """The submission of this label, locked; made when new, refused when it is somebody else's."""
     lines = Submission.objects.select_for_update().filter(method=method, label=label)
     submission = lines.first()
@@ -240,27 +318,34 @@ def _submission(method: Method, label: str, author: Any, visibility: str) -> Sub
         try:
             with transaction.atomic():
                 return Submission.objects.create(
-                    method=method, label=label, submitted_by=author, visibility=visibility
+                    method=method, label=label, submitted_by=author, **new
                 )
         except IntegrityError:  # somebody was quicker: add to that one, if it is ours
             submission = lines.get()
-    if submission.submitted_by != author:
-        raise SubmissionRefused(
-            f"the label {label!r} can't be used for {method}", "use another label"
-        )
-    if submission.withdrawn_at is not None:
-        raise SubmissionRefused(f"{label!r} was withdrawn", "use another label")
+    _refuse_others(submission, author)
     return submission
 
 
-def _sources_of(submission: Submission | None) -> dict[tuple[str, int], str]:
+def _refuse_others(submission: Submission, author: Any) -> None:
+    label = submission.label
+    if submission.submitted_by != author:
+        raise SubmissionRefused(
+            f"the label {label!r} can't be used for {submission.method}", "use another label"
+        )
+    if submission.withdrawn_at is not None:
+        raise SubmissionRefused(f"{label!r} was withdrawn", "use another label")
+
+
+def _held_by(submission: Submission | None) -> dict[tuple[str, int], Held]:
     if submission is None:
         return {}
-    rows = submission.candidates.order_by().values_list("task__slug", "round", "source_id")
-    return {(slug, round_): sha256 for slug, round_, sha256 in rows}
+    rows = submission.candidates.order_by().values_list(
+        "task__slug", "round", "source_id", "source__size"
+    )
+    return {(slug, round_): Held(sha256, size > 0) for slug, round_, sha256, size in rows}
 
 
-def _refuse_clashes(sorted_out: Plan) -> None:
+def refuse_clashes(sorted_out: Plan) -> None:
     if not sorted_out.clashing:
         return
     first = sorted_out.clashing[0]
@@ -272,14 +357,24 @@ def _refuse_clashes(sorted_out: Plan) -> None:
 
 
 def _store(submission: Submission, found: Iterable[Found]) -> list[Candidate]:
-    """Sources once by SHA-256, candidates once each; their tasks are loaded."""
+    """Sources once by SHA-256, candidates once each; their tasks are loaded.
+
+    One that was claimed before its source came has its candidate already.
+    """
     entries = list(found)
+    if not entries:
+        return []
     tasks = Task.objects.current().in_bulk({entry.task for entry in entries}, field_name="slug")
     unknown = sorted({entry.task for entry in entries} - set(tasks))
     if unknown:
         raise SubmissionRefused(f"no task is named {unknown[0]!r}", "see the list of tasks")
     _store_sources({Source.digest(entry.source): entry.source for entry in entries})
-    return Candidate.objects.bulk_create(
+    there = {
+        (candidate.task.slug, candidate.round): candidate
+        for candidate in submission.candidates.filter(source__size__gt=0).select_related("task")
+    }
+    completed = [there[key] for entry in entries if (key := (entry.task, entry.round)) in there]
+    made = Candidate.objects.bulk_create(
         [
             Candidate(
                 submission=submission,
@@ -289,9 +384,11 @@ def _store(submission: Submission, found: Iterable[Found]) -> list[Candidate]:
                 place=entry.place[:300],
             )
             for entry in entries
+            if (entry.task, entry.round) not in there
         ],
         batch_size=BATCH,
     )
+    return [*made, *completed]
 
 
 def _store_sources(texts: dict[str, str]) -> None:
@@ -304,15 +401,18 @@ def _store_sources(texts: dict[str, str]) -> None:
     Source.objects.bulk_update([row for row in rows if row.pk in absent], ["text", "size"])
 
 
-def _notes(intake: Intake) -> list[dict[str, str]]:
+def _notes(
+    intake: Intake, sorted_out: Plan, before: Sequence[dict[str, str]]
+) -> list[dict[str, str]]:
     """Refusals, and what intake changed about a candidate: shown on the submission's page."""
-    refused = [refusal.to_json() for refusal in intake.refusals]
-    remarks = [
+    loose = [Refusal(claim.place, *LOOSE) for claim in sorted_out.loose]
+    notes = [refusal.to_json() for refusal in (*intake.refusals, *loose)]
+    notes += [
         {"place": found.place, "reason": note, "remedy": ""}
         for found in intake.candidates
         for note in found.notes
     ]
-    return refused + remarks
+    return [note for note in notes if note not in before]  # the same upload again adds none
 
 
 def _count_jobs(found: Sequence[Found], gpus: Sequence[Gpu] | None) -> dict[str, int]:

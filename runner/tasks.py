@@ -90,7 +90,9 @@ def record_failure(job: str, attempt: int, reason: str) -> None:
 
 @app.task(name="runner.sweep")
 def sweep() -> None:
-    from runner import building, dispatch
+    from runner import building, dispatch, drafting, notifying
 
     dispatch.sweep()
     building.sweep()
+    drafting.sweep()
+    notifying.sweep()

@@ -76,8 +76,9 @@ def test_the_form_takes_a_file_and_shows_its_progress(live_server, make, page, t
     page.goto(f"{live_server.url}/submissions/new/")
     page.get_by_label("Method", exact=True).fill("My model")
     page.get_by_label("Label").fill("first")
-    page.get_by_label("File").set_input_files(kernel)
-    page.get_by_role("button", name="Submit").click()
+    page.get_by_label("File", exact=True).set_input_files(kernel)
+    page.get_by_role("button", name="Check this upload").click()
+    page.get_by_role("button", name="Submit 1 candidate").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("first")
     expect(page.get_by_role("link", name="relu", exact=True)).to_be_visible()
 

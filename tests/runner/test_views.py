@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from benchmark import vocabulary
-from benchmark.models import Candidate, Method, Source, Submission, Task
+from benchmark.models import Candidate, Draft, Method, Source, Submission, Task
 from runner.models import Device, Job
 
 URL = "/submissions/new/"
@@ -48,6 +48,12 @@ def upload(text: str, name: str) -> SimpleUploadedFile:
     return SimpleUploadedFile(name, text.encode())
 
 
+def send(client, **fields):
+    """Upload and confirm, as a visitor does on two pages; the last answer."""
+    draft = client.post(URL, fields)
+    return client.post(f"{draft.url}confirm/") if draft.status_code == 302 else draft
+
+
 def errors(response) -> str:
     assert response.status_code == 400
     return response.content.decode()
@@ -61,7 +67,7 @@ def test_the_form_says_its_limits_and_lists_the_tasks(client, relu):
 
 def test_a_file_becomes_a_submission_and_its_jobs(client, h200, relu, committed):
     with committed():
-        response = client.post(URL, entry(file=upload(KERNEL, "relu.py")))
+        response = send(client, **entry(file=upload(KERNEL, "relu.py")))
     made = Submission.objects.get()
     assert response.url == f"/submissions/{made.uuid}/"
     assert Job.objects.get().candidate.task == relu
@@ -73,8 +79,8 @@ def test_a_file_becomes_a_submission_and_its_jobs(client, h200, relu, committed)
 def test_pasted_jsonl_and_pasted_python_are_taken(client, h200, relu, committed):
     line = json.dumps({"file": "relu.py", "predict": KERNEL})
     with committed():
-        client.post(URL, entry(text=line))
-        client.post(URL, entry(text=KERNEL, task="relu", label="second"))
+        send(client, **entry(text=line))
+        send(client, **entry(text=KERNEL, task="relu", label="second"))
     assert [s.candidates.get().task for s in Submission.objects.all()] == [relu, relu]
 
 
@@ -108,16 +114,6 @@ def test_what_strangers_wrote_is_escaped_on_the_form(client, relu):
     assert "<script>alert" not in page
 
 
-def test_check_only_shows_the_plan_and_stores_nothing(client, h200, relu):
-    response = client.post(URL, entry(text=KERNEL, task="relu", check="1"))
-    page = response.content.decode()
-    assert response.status_code == 200
-    assert "1 new candidate" in page
-    assert "1 on h200" in page
-    assert not Submission.objects.exists()
-    assert not Method.objects.exists()
-
-
 def test_what_was_typed_is_still_there_after_a_refusal(client, relu):
     typed = entry(method="My <model>", label="third", text=KERNEL, task="relv", kind="agent")
     typed["text"] = KERNEL.replace("def relu", "def typed")
@@ -140,26 +136,20 @@ def test_uploads_are_counted_by_address_and_what_was_typed_stays(client, h200, r
     }
     cache.clear()
 
-    def send(label, **headers):
+    def sent_as(label, **headers):
         return client.post(URL, entry(text=KERNEL, task="relu", label=label), headers=headers)
 
-    assert [send(label).status_code for label in "ab"] == [302, 302]
-    refused = send("my label", **{"X-Forwarded-For": "1.2.3.4"})  # anybody can write that header
+    assert [sent_as(label).status_code for label in "ab"] == [302, 302]
+    refused = sent_as("my label", **{"X-Forwarded-For": "1.2.3.4"})  # anybody can write that header
     assert refused.status_code == 429
     assert "More than 2 uploads in an hour" in refused.content.decode()
     assert 'value="my label"' in refused.content.decode()
-    assert Submission.objects.count() == 2
+    assert Draft.objects.count() == 2
     sent = {"method": "M", "file": upload(KERNEL, "relu.py")}
     assert client.post("/api/v1/submissions/", sent).status_code == 429
     client.force_login(User.objects.create_user("ann"))
-    assert send("her own").status_code == 302
+    assert sent_as("her own").status_code == 302
     cache.clear()
-
-
-def test_a_check_refuses_what_submit_would_refuse(client, h200, relu):
-    assert "name a method" in errors(
-        client.post(URL, entry(text=KERNEL, task="relu", method="!!!", check="1"))
-    )
 
 
 def test_a_closed_site_asks_to_sign_in(client, relu, settings):

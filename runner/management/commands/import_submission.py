@@ -8,13 +8,17 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark import vocabulary
-from benchmark.models import Gpu
-from runner import submitting
-from runner.intake import Intake, read_paths
+from benchmark.models import Gpu, Method
+from runner import drafting, submitting
+from runner.commands import planned
+from runner.intake import Intake, limits, read_paths
 
 
 class Command(BaseCommand):
-    help = "Submit a .py file, a folder, a JSONL or a zip of candidates. Safe to run again."
+    help = (
+        "Submit a .py file, a folder, a JSONL, a zip of candidates or a metrics.json. Safe to run "
+        "again."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", type=Path)
@@ -28,21 +32,66 @@ class Command(BaseCommand):
             help="slug of a GPU; may be given more than once (default: every judging GPU)",
         )
 
+        parser.add_argument(
+            "--visibility", default=vocabulary.PUBLIC, choices=list(vocabulary.VISIBILITIES)
+        )
+        parser.add_argument(
+            "--sources", default=vocabulary.SHOWN, choices=list(vocabulary.SOURCE_VISIBILITIES)
+        )
+        parser.add_argument(
+            "--round", type=int, help="of everything in it that doesn't say its own round"
+        )
+        parser.add_argument(
+            "--claimed-on", metavar="GPU", help="where another harness's results were found"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="show what would happen, and write nothing"
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["path"]
         if not path.exists():
             raise CommandError(f"{path}: no such file or folder")
-        intake = without_folder(read_paths([path], submitting.known_tasks()), path.parent)
-        for refusal in intake.refusals:
-            self.stderr.write(f"{refusal.place}: {refusal.reason}; {refusal.remedy}")
+        number = options["round"]
+        if number is not None and not 0 <= number <= limits.MAX_ROUND:
+            raise CommandError(f"--round is from 0 to {limits.MAX_ROUND}")
+        known = submitting.known_tasks()
+        intake = without_folder(read_paths([path], known, number), path.parent)
         try:
-            method = submitting.method_named(options["method"], options["kind"])
-            submission = submitting.accept(
-                method, options["label"], intake, gpus=boards(options["judge_on"])
-            )
+            self._submit(intake, options)
         except submitting.SubmissionRefused as error:
             raise CommandError(str(error)) from error
+
+    def _submit(self, intake: Intake, options: dict[str, Any]) -> None:
+        method = submitting.method_named(options["method"], options["kind"])
+        label, gpus = submitting.clean_label(options["label"]), boards(options["judge_on"])
+        self._show(intake, method, label, gpus, options)
+        if options["dry_run"]:
+            self.stdout.write("nothing was submitted")
+            return
+        claimed_on = boards([options["claimed_on"]]) if options["claimed_on"] else None
+        submission = submitting.accept(
+            method,
+            label,
+            intake,
+            visibility=options["visibility"],
+            source_visibility=options["sources"],
+            gpus=gpus,
+            claimed_on=claimed_on[0] if claimed_on else None,
+        )
         self.stdout.write(f"{submission.uuid} {len(intake.candidates)} candidates")
+
+    def _show(
+        self,
+        intake: Intake,
+        method: Method,
+        label: str,
+        gpus: list[Gpu] | None,
+        options: dict[str, Any],
+    ) -> None:
+        outlook = drafting.forecast(intake, method, label, None, gpus)
+        for line in planned.lines(outlook.to_json(), options["claimed_on"]):
+            self.stderr.write(line)
 
 
 def without_folder(intake: Intake, folder: Path) -> Intake:
@@ -58,6 +107,9 @@ def without_folder(intake: Intake, folder: Path) -> Intake:
         refusals=tuple(
             replace(refusal, place=refusal.place.removeprefix(prefix))
             for refusal in intake.refusals
+        ),
+        claims=tuple(
+            replace(claim, place=claim.place.removeprefix(prefix)) for claim in intake.claims
         ),
     )
 
