@@ -15,10 +15,12 @@ PERMISSIONS = {
     "benchmark": [
         "view_task", "change_task", "view_method", "change_method", "view_gpu", "view_submission",
         "change_submission", "view_candidate", "view_source", "view_run", "view_measurement",
-        "view_audit", "add_audit",
+        "view_audit", "add_audit", "view_taskversion", "view_ban", "add_ban", "change_ban",
+        "view_methodredirect",
     ],
     "runner": [
-        "view_device", "view_job", "change_job", "view_buildrequest", "view_allowance", "view_quota",
+        "view_device", "view_job", "add_job", "change_job", "view_buildrequest", "view_allowance",
+        "view_quota",
     ],
 }
 TOKENS = "authtoken_token"
@@ -74,6 +76,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
         ("contenttypes", "0002_remove_content_type_name"),
+        ("benchmark", "0007_keep_contracts"),
         ("runner", "0003_accounts"),
     ]
 

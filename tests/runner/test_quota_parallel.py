@@ -1,0 +1,129 @@
+"""Uploads of one account at once, from real processes on a real database: never above the quota."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psycopg2
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+THREADS, EACH, PER_DAY = 8, 3, 10
+PATIENCE = 240  # seconds; only a broken system needs them
+
+# Threads of one process, each with a connection of its own, that begin together. Uploads differ in
+# their label; every one is whole or refused.
+UPLOAD = """
+import sys, threading, django
+django.setup()
+from django.contrib.auth.models import User
+from django.db import connection
+from benchmark.models import Gpu, Submission, Task, TaskVersion
+from runner import submitting
+from runner.accounts import keys
+from runner.accounts.models import ApiKey, Quota
+from runner.intake import Found, Intake
+from runner.models import Job
+
+threads, each, per_day = map(int, sys.argv[1:])
+for slug in ("h200", "a100"):
+    Gpu.objects.create(slug=slug, name=slug.upper(), is_judging=True)
+for at in range(each):
+    task = Task.objects.create(slug=f"task{at}", category="math", difficulty=1, digest="d" * 64)
+    TaskVersion.objects.create(task=task, digest=task.digest)
+user = User.objects.create_user("ann")
+together = threading.Barrier(threads)
+answers = []
+
+def within(work):
+    def run(at):
+        together.wait()
+        try:
+            answers.append(work(at))
+        finally:
+            connection.close()
+    started = [threading.Thread(target=run, args=(at,)) for at in range(threads)]
+    [thread.start() for thread in started]
+    [thread.join() for thread in started]
+
+def upload(at):
+    found = [Found(f"task{n}", 0, f"# {at} {n}", f"task{n}.py") for n in range(each)]
+    try:
+        intake = Intake(tuple(found), ())
+        return submitting.accept(submitting.method_named("M"), f"set {at}", intake, user)
+    except submitting.SubmissionRefused:
+        return None
+
+within(upload)
+taken = [answer for answer in answers if answer]
+assert len(answers) == threads, answers
+used = sorted(Quota.objects.values_list("gpu__slug", "used"))
+expected = per_day // each
+assert len(taken) == expected == Submission.objects.count(), (len(taken), used)
+assert used == [("a100", expected * each), ("h200", expected * each)], used
+assert Job.objects.filter(quota__isnull=False).count() == 2 * expected * each
+
+# Taken back by two at a time, each submission: nothing is given back twice.
+within(lambda at: submitting.withdraw(Submission.objects.get(pk=taken[at % len(taken)].pk)))
+assert sum(Quota.objects.values_list("used", flat=True)) == 0, list(Quota.objects.values())
+
+def make_two(at):
+    made = 0
+    for _ in range(2):
+        try:
+            made += bool(keys.make(user, f"key {at}"))
+        except keys.KeyRefused:
+            pass
+    return made
+
+answers.clear()
+within(make_two)
+assert ApiKey.objects.count() == sum(answers) == keys.MOST_AN_HOUR, answers
+print("ok")
+"""
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'kbx.sqlite3'}"
+
+
+@pytest.fixture
+def postgresql() -> Iterator[str]:
+    server, name = os.environ["KBX_TEST_DATABASE_URL"], f"kbx_{uuid4().hex[:12]}"
+    with closing(psycopg2.connect(server)) as connection:
+        connection.autocommit = True
+        connection.cursor().execute(f"CREATE DATABASE {name}")
+        try:
+            yield urlsplit(server)._replace(path=f"/{name}").geturl()
+        finally:
+            connection.cursor().execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)]
+)
+def test_uploads_at_once_are_charged_once_each_and_never_above_the_quota(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    environment = {
+        **os.environ,
+        "DATABASE_URL": request.getfixturevalue(database),
+        "DJANGO_SETTINGS_MODULE": "kbx_site.settings.development",
+        "KBX_STATE_DIR": str(tmp_path),
+        "KBX_BROKER_URL": "filesystem://localhost//",
+        "KBX_QUOTA_PER_DAY": str(PER_DAY),
+        "PYTHONPATH": str(ROOT),
+    }
+    manage = [sys.executable, str(ROOT / "manage.py"), "migrate", "-v0"]
+    subprocess.run(manage, env=environment, check=True, capture_output=True, timeout=PATIENCE)
+    program = [sys.executable, "-c", UPLOAD, str(THREADS), str(EACH), str(PER_DAY)]
+    done = subprocess.run(
+        program, env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.stdout.strip() == "ok", done.stderr[-3000:]
