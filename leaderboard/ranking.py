@@ -25,6 +25,11 @@ TIMED, SOLVED = 1 << 32, 1 << 48  # one task, in a lane
 MOST_TASKS = (1 << 16) - 1
 LOG_OFFSET = 64  # keeps them positive; a speedup beyond 2**-64 or 2**64 counts as that
 MOST_LOGS = 1 << 32  # what their sum stays below, and so outweighs every mean
+FEW = 6  # timed tasks below which resampling them says too little about others
+LEAST_SPREAD = 1.0  # of log2 speedups over tasks, where too few were timed to tell: a doubling
+# Student's 97.5 % quantile by degrees of freedom; of those that aren't here the next lower holds.
+STUDENT = {0: 1.96, 1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 8: 2.306}
+STUDENT |= {10: 2.228, 15: 2.131, 20: 2.086, 30: 2.042, 60: 2.0, 120: 1.98}
 NEIGHBOURS = 2  # tasks of a handful: with 1000 draws of 176, less than half the additions
 Number = TypeVar("Number", int, float)
 
@@ -75,6 +80,8 @@ def rank(
     sample = _bootstrap(lanes, len(entries), draws, seed)
     ranks = _rank_intervals(sample, len(entries))
     columns = list(zip(whole.means, *[draw.means for draw in sample], strict=True))
+    logs = [_logs(entry, tasks) for entry in entries]
+    doubt = _doubt(logs)
     positions = competition_ranks(whole.keys)
     order = sorted(range(len(entries)), key=lambda i: (positions[i], entries[i].key))
     groups = _tie_groups([ranks[i] for i in order])
@@ -86,8 +93,8 @@ def rank(
             rank_high=max(ranks[i][1], positions[i]),
             group=group,
             solved=sum(1 for task in tasks if task in entries[i].solved),
-            timed=sum(1 for task in tasks if entries[i].solved.get(task) is not None),
-            speedup=_speedup(scale, *columns[i]),
+            timed=len(logs[i]),
+            speedup=_speedup(scale, _own_doubt(doubt, len(logs[i])), *columns[i]),
         )
         for i, group in zip(order, groups, strict=True)
     ]
@@ -188,10 +195,39 @@ def _tie_groups(intervals: Sequence[tuple[int, int]]) -> list[int]:
     return groups
 
 
-def _speedup(scale: int, mean: float, *drawn: float) -> Interval | None:
-    """The geometric mean with its bootstrap interval over tasks."""
+def _logs(entry: Entry, tasks: Sequence[Hashable]) -> list[float]:
+    """log2 of the speedups that an entry was timed with."""
+    speeds = [entry.solved.get(task) for task in tasks]
+    return [math.log2(speed) for speed in speeds if speed is not None]
+
+
+def _doubt(logs: Sequence[Sequence[float]]) -> float:
+    """Half the 95 % interval of one log2 speedup as the mean of a method: Student's, with the
+    spread over tasks pooled over all methods, as one with a task or two has none of its own.
+    """
+    freedom = sum(len(own) - 1 for own in logs if own)
+    squares = math.fsum(_squares(own) for own in logs if own)
+    spread = math.sqrt(squares / freedom) if freedom else 0.0
+    quantile = STUDENT[max(known for known in STUDENT if known <= freedom)]
+    return quantile * max(spread, LEAST_SPREAD)
+
+
+def _squares(own: Sequence[float]) -> float:
+    mean = math.fsum(own) / len(own)
+    return math.fsum((log - mean) ** 2 for log in own)
+
+
+def _own_doubt(doubt: float, timed: int) -> float:
+    return doubt / math.sqrt(timed) if 0 < timed < FEW else 0.0
+
+
+def _speedup(scale: int, doubt: float, mean: float, *drawn: float) -> Interval | None:
+    """The geometric mean with its bootstrap interval over tasks, or with `doubt`, in log2, where
+    that is wider.
+    """
     if not mean:
         return None
     column = sorted(filter(None, drawn)) or [mean]
-    low, high = min(_low(column), mean), max(_high(column), mean)
+    away = doubt * scale
+    low, high = min(_low(column), mean - away), max(_high(column), mean + away)
     return Interval(*(2 ** (value / scale - LOG_OFFSET) for value in (mean, low, high)))

@@ -80,10 +80,23 @@ def test_the_same_input_gives_the_same_intervals_in_any_order():
     assert rank(entries, TASKS) == rank(entries[::-1], TASKS)
 
 
-def test_a_single_task_has_an_interval_of_its_own():
+def test_a_single_task_is_as_uncertain_as_tasks_are():
     (placed,) = rank([entry("a", range(1), 2.0)], [0])
     assert (placed.rank_low, placed.rank_high) == (1, 1)
-    assert str(placed.speedup) == "2.00 [2.00, 2.00]"
+    assert str(placed.speedup) == "2.00 [0.514, 7.78]"  # 1.96 doublings either side
+
+
+def test_few_tasks_take_the_spread_of_everybody():
+    tasks = range(100)
+    known = Entry("a", {task: 2.0 ** (task % 5 - 2) for task in tasks})
+    few = Entry("b", {0: 1.0, 1: 1.0})
+    many = Entry("c", dict.fromkeys(range(10), 1.0))
+    placed = {one.key: one.speedup for one in rank([known, few, many], tasks)}
+    spread = math.sqrt(200 / (99 + 1 + 9))  # squares of a: 4, 1, 0, 1, 4, twenty times over
+    half = 2.0 * spread / math.sqrt(2)  # Student's quantile from 60 degrees of freedom on
+    assert math.log2(placed["b"].high) == pytest.approx(half, rel=1e-3)
+    assert math.log2(placed["b"].low) == pytest.approx(-half, rel=1e-3)
+    assert placed["c"].high == pytest.approx(1.0, rel=1e-3), "ten tasks speak for themselves"
 
 
 def test_without_any_task_nothing_breaks():
