@@ -259,6 +259,7 @@ class Compiling:
         self._observer = observer
         self._home = os.getpid(), _thread_id()
         self._left = 0
+        self._aside = False
 
     def allow(self, allowed: bool) -> None:
         """For one request."""
@@ -267,14 +268,16 @@ class Compiling:
     def begin(self) -> bool:
         """Say that a compilation begins; False when nobody is to hear it."""
         alone = (os.getpid(), _thread_id()) == self._home and not _threads()
-        if not self._left or not alone or not self._is_idle():
+        if self._aside or not self._left or not alone or not self._is_idle():
             return False
         self._left -= 1
+        self._aside = True
         protocol.send(self._sock, {protocol.COMPILING: True})
         return True
 
     def end(self) -> None:
         """Say that it is over, and wait for the board."""
+        self._aside = False
         try:
             protocol.send(self._sock, {protocol.COMPILED: True})
             if self._sock.recv(1) == protocol.GO:

@@ -46,13 +46,13 @@ def choose(
     return Cores(kept[board], frozenset(left))
 
 
-def cores_for(board: int) -> Cores | None:
+def cores_for(board: int, boards: int) -> Cores | None:
     """The same for this process on this host. None where it may not move other users' processes."""
     if os.geteuid() != 0:
         return None
     available = os.sched_getaffinity(0)
-    boards = max(board + 1, len(list(Path("/dev").glob("nvidia[0-9]*"))))
-    return choose(available, {core: _siblings(core) for core in available}, board, boards)
+    siblings = {core: _siblings(core) for core in available}
+    return choose(available, siblings, board, max(board + 1, boards))
 
 
 def _siblings(core: int) -> set[int]:

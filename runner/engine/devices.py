@@ -28,6 +28,11 @@ def discover_devices() -> list[DeviceSpec]:
     return [*boards, INTERPRETER] if can_judge else []
 
 
+def boards_here() -> int:
+    """How many boards this host has, those included that this process may not use."""
+    return sum(1 for line in _nvidia_smi().splitlines() if _board(line))
+
+
 def find_devices(wanted: str) -> list[DeviceSpec]:
     """The devices that `cpu`, `cuda`, `cuda:N` or `all` (every board) means; ValueError with what
     there is.

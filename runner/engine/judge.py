@@ -11,6 +11,7 @@ from typing import Self
 from benchmark import vocabulary as words
 from runner.engine import cores, physics, stages
 from runner.engine.clocks import Clocks
+from runner.engine.devices import boards_here
 from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
 from runner.engine.report import Report
 from runner.engine.source import Unloadable, inspect_source
@@ -134,8 +135,10 @@ class Judge:
         that, which is tried on a candidate's process.
         """
         wanted = self.options.overlap
-        found = None if wanted is False else cores.cores_for(self.device.index)
+        found = None
         try:
+            if wanted is not False:
+                found = cores.cores_for(self.device.index, boards_here())
             if found:
                 cores.move(lambda: cores.threads_of(session.pid), found.quiet)
         except OSError:

@@ -263,22 +263,26 @@ def _wrap_run(owner: Any, observer: Observer) -> None:
 
 
 def watch_compiling(begin: Callable[[], bool], end: Callable[[], None]) -> None:
-    """Around each compilation, autotuners' included. Not by Triton's hooks: the one for the end
-    isn't called when compiling fails. `end` is called when `begin` said True.
+    """Around each compilation, autotuners' included, and around the C compiler, which Triton before
+    3.7 starts for the launch of each signature. Not by Triton's hooks: the one for the end isn't
+    called when compiling fails. `end` is called when `begin` said True.
     """
+    from triton.runtime import build
     from triton.runtime.jit import JITFunction
 
-    original = JITFunction._do_compile
+    def between(original: Callable) -> Callable:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not begin():
+                return original(*args, **kwargs)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                end()
 
-    def _do_compile(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not begin():
-            return original(self, *args, **kwargs)
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            end()
+        return call
 
-    JITFunction._do_compile = _do_compile
+    JITFunction._do_compile = between(JITFunction._do_compile)
+    build._build = between(build._build)
 
 
 def _wrap_compiled(observer: Observer) -> None:

@@ -25,7 +25,7 @@ from runner.engine.model import DeviceSpec
 
 PATIENCE = 20.0  # seconds that the first who wants the board alone lets the others go on
 # With overlap, by a simulation of 8 to 32 candidates in hand on 13 cores: the result moves by less
-# than a twentieth when any of these is halved or doubled.
+# than a tenth when any of these is halved or doubled.
 SLICE, BREAK = 0.25, 0.02  # seconds alone, and seconds that the board is open between two slices
 LONG = 0.1  # seconds
 LONG_SHARE, LONG_WAIT = 0.4, 4.0  # long calls wait for so many others of those in hand, or so long

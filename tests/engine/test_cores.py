@@ -53,7 +53,7 @@ class TestChoice:
 
     def test_without_the_right_to_move_others_none_are(self, monkeypatch):
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
-        assert cores.cores_for(0) is None
+        assert cores.cores_for(0, 1) is None
 
 
 class TestMoving:

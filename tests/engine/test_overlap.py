@@ -297,6 +297,14 @@ class TestInTheProcess:
         compiling.end()
         assert COMPILED in session.channel.wait(time.monotonic() + SECONDS)
 
+    def test_compiling_within_compiling_is_one(self, session, compiling, on_a_board):
+        compiling.allow(True)
+        assert compiling.begin()
+        assert not compiling.begin()
+        session.channel.send_bytes(GO)
+        compiling.end()
+        assert compiling.begin()
+
     def test_it_says_nothing_unless_it_is_allowed(self, compiling, on_a_board):
         assert not compiling.begin()
         compiling.allow(True)
@@ -345,6 +353,7 @@ class TestInTheProcess:
         assert not compiling.begin()
 
     def test_every_compilation_passes_there_and_ends_though_it_fails(self, monkeypatch):
+        from triton.runtime import build
         from triton.runtime.jit import JITFunction
 
         assert "_do_compile" in JITFunction.run.__code__.co_names
@@ -355,10 +364,14 @@ class TestInTheProcess:
             raise ValueError("no such type")
 
         monkeypatch.setattr(JITFunction, "_do_compile", fail)
+        monkeypatch.setattr(build, "_build", lambda name: said.append(name) or name)
         watch_compiling(lambda: not said.append("begin"), lambda: said.append("end"))
         with pytest.raises(ValueError, match="no such type"):
             JITFunction._do_compile(object(), "key", warmup=False)  # type: ignore[arg-type]
         assert said == ["begin", "key", "end"]
+        assert build._build("launcher") == "launcher"
+        assert said[3:] == ["begin", "launcher", "end"]
+        assert "_build" in build.compile_module_from_src.__code__.co_names
 
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "plain" / "Activation" / "relu.py"
