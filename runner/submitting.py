@@ -304,7 +304,8 @@ def _first_refusal(intake: Intake) -> str:
 
 
 def refuse_taken(method: Method, label: str, user: Any) -> None:
-    """`SubmissionRefused` where `accept` would refuse the label; asks only, and locks nothing."""
+    """`SubmissionRefused` where `accept` would refuse the user or the label; locks nothing."""
+    _refuse_banned(user)
     there = Submission.objects.filter(method_id=method.pk, label=label).first()
     if method.pk and there is not None:
         _refuse_others(there, _author(user))

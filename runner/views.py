@@ -21,6 +21,7 @@ from runner.throttling import UploadThrottle
 
 PREFILLED = ("method", "kind", "label", "round", "visibility", "source_visibility")
 LONGEST_PREFILLED = 120
+DRAFTS_SHOWN = 5
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -167,6 +168,14 @@ def _entry(data: dict[str, Any]) -> drafting.Entry:
     )
 
 
+def _open_drafts(request: HttpRequest) -> list[Draft]:
+    """The account's own that wait for a word, without what they hold."""
+    user = viewer(request)
+    if not user.is_authenticated:
+        return []
+    return list(Draft.objects.open().filter(created_by=user).defer("content")[:DRAFTS_SHOWN])
+
+
 def _draft(request: HttpRequest, uuid: UUID, drafts: Any = None) -> Draft:
     drafts = Draft.objects.all() if drafts is None else drafts
     found = drafts.visible_to(viewer(request)).select_related("submission").filter(uuid=uuid)
@@ -217,6 +226,7 @@ def _form_page(
         "limits": limits,
         "max_mib": limits.MAX_UPLOAD_BYTES // limits.MIB,
         "max_source_kib": vocabulary.MAX_SOURCE_BYTES // 1024,
+        "drafts": _open_drafts(request) if form else (),
         "task_names": Task.objects.current().values_list("slug", flat=True) if form else (),
     }
     response = page(request, "runner/submit.html", context)

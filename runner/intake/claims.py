@@ -22,6 +22,7 @@ _STAGE_OF_FILE = {"call": "call", "exe": "check", "eff": "time"}
 _NUMBERS = ("runtime_ms", "gbs", "tflops")
 _LONGEST_DETAIL = 500
 _LONGEST_DTYPE = 16
+_MOST_MISSED = 8
 _REMEDY = "send the metrics.json that upstream's harness wrote, or its results_*.jsonl"
 
 
@@ -56,8 +57,8 @@ def of_metrics(text: str, path: str, place: str, known: KnownTasks) -> Iterator[
     """A claim for each record of a metrics.json, or why it is none, by its line."""
     records = _document(text)
     round_ = names.round_of_path(path) or 0
-    for key, record in records.items():
-        where = f"{place} line {_line_of(key, text)}"
+    for (key, record), line in zip(records.items(), _lines_of(records, text), strict=True):
+        where = f"{place} line {line}"
         try:
             yield _of_record(key, record, round_, where, known)
         except Refused as refused:
@@ -226,10 +227,23 @@ def _sha256(record: Mapping[str, object], task: str, known: KnownTasks) -> str:
     return hashlib.sha256(f"{source.rstrip()}\n".encode()).hexdigest()
 
 
-def _line_of(key: str, text: str) -> int:
-    """The line on which a record of this name begins, from 1."""
-    for spelled in (json.dumps(key), json.dumps(key, ensure_ascii=False)):
-        position = text.find(spelled)
-        if position >= 0:
-            return text.count("\n", 0, position) + 1
-    return 1
+def _lines_of(keys: Iterable[str], text: str) -> Iterator[int]:
+    """The line on which the record of each name begins, from 1. Looked for once through the text,
+    since the names stand in its order; one that is written with other escapes has the line before,
+    and after a few of those nothing is looked for: each costs a walk through the text.
+    """
+    line, position, missed = 1, 0, 0
+    for key in keys:
+        if missed < _MOST_MISSED:
+            found = _position(key, text, position)
+            missed += found < 0
+            if found >= 0:
+                line, position = line + text.count("\n", position, found), found
+        yield line
+
+
+def _position(key: str, text: str, start: int) -> int:
+    """Where the name stands from `start` on, in either spelling that JSON writers use; else -1."""
+    spellings = (json.dumps(key), json.dumps(key, ensure_ascii=False))
+    places = (text.find(spelled, start) for spelled in spellings)
+    return next((place for place in places if place >= 0), -1)

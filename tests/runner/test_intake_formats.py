@@ -8,6 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from runner.intake import Intake, KnownTasks, TaskName, read_paths, read_upload
 
@@ -228,6 +230,41 @@ def test_results_that_can_not_be_read_are_said(name: str, text: str, said: str) 
     (refusal,) = intake.refusals
     assert re.search(said, refusal.reason), refusal
     assert refusal.place.startswith(name)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["file", "ok", "call_ok", "exe_ok", "perf_ok", "speedup", "code", "round"]
+            ),
+            inner,
+            max_size=6,
+        )
+    ),
+    max_leaves=12,
+)
+RECORDS = st.dictionaries(st.sampled_from(["relu.py", "Math/abs.py", "x", ""]), JSON, max_size=3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    record=JSON | RECORDS, name=st.sampled_from(["metrics.json", "results_eff.jsonl", "p.jsonl"])
+)
+def test_whatever_results_hold_they_never_raise_and_are_told_of(record: object, name: str) -> None:
+    intake = read_upload(name, json.dumps(record).encode(), TASKS)
+    assert intake.claims or intake.refusals or record == {}
+    for claim in intake.claims:
+        assert claim.speedup is None or 0 < claim.speedup < float("inf")
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.binary(max_size=300), name=st.sampled_from(["metrics.json", "results_exe.jsonl"]))
+def test_arbitrary_bytes_as_results_never_raise(data: bytes, name: str) -> None:
+    intake = read_upload(name, data, TASKS)
+    assert intake.refusals or not data.strip() or intake.claims
 
 
 def test_two_results_that_contradict_each_other_are_told_of() -> None:

@@ -1,4 +1,6 @@
-"""Reports that land at once: real processes on a real database, and no update of the board lost."""
+"""Reports and confirmations that land at once: real processes on a real database; nothing is lost,
+nothing is done twice.
+"""
 
 import os
 import subprocess
@@ -72,6 +74,41 @@ print(Run.objects.count(), CountingRun.objects.count(), final.filter(submission=
       sum(RunTally.objects.values_list("runs", flat=True)), Board.current())
 """
 
+MAKE_DRAFT = """
+import django
+django.setup()
+from benchmark.models import *
+from runner import drafting
+from runner.intake import Found, Intake
+
+Gpu.objects.create(slug="h200", name="H200", is_judging=True)
+task = Task.objects.create(slug="relu", category="activation", difficulty=1, digest="d" * 64)
+found = Intake((Found("relu", 0, "# x", "relu.py"),))
+drafting.make(drafting.Entry("M", "model", "a"), found, None)
+"""
+CONFIRM = """
+import sys, time, django
+from pathlib import Path
+django.setup()
+from benchmark.models import Draft
+from runner import drafting
+
+writer, go = int(sys.argv[1]), Path(sys.argv[2])
+draft = Draft.objects.get()
+Path(f"{go}.{writer}").touch()
+while not go.exists():
+    time.sleep(0.01)
+print(drafting.confirm(draft, None).uuid)
+"""
+COUNT_SUBMITTED = """
+import django
+django.setup()
+from benchmark.models import *
+from runner.models import Job
+
+print(Submission.objects.count(), Candidate.objects.count(), Job.objects.count())
+"""
+
 
 @pytest.fixture
 def sqlite(tmp_path: Path) -> str:
@@ -96,28 +133,54 @@ def postgresql() -> Iterator[str]:
 def test_reports_that_land_at_once_all_count(
     database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    environment = migrated(request.getfixturevalue(database), tmp_path)
+    run(environment, SET_UP, WRITERS, TASKS)
+    at_once(environment, WRITE, tmp_path / "go")
+    runs = WRITERS * TASKS
+    assert run(environment, COUNT) == f"{runs} {TASKS} {TASKS} {runs} {runs}"
+    manage(environment, "rebuild_aggregates", "--check")
+
+
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)]
+)
+def test_a_draft_that_is_confirmed_at_once_is_submitted_once(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    environment = migrated(request.getfixturevalue(database), tmp_path)
+    run(environment, MAKE_DRAFT)
+    answers = at_once(environment, CONFIRM, tmp_path / "go")
+    assert len(answers) == WRITERS
+    assert len(set(answers)) == 1
+    assert run(environment, COUNT_SUBMITTED) == "1 1 1"
+
+
+def migrated(database: str, folder: Path) -> dict[str, str]:
     environment = {
         **os.environ,
-        "DATABASE_URL": request.getfixturevalue(database),
+        "DATABASE_URL": database,
         "DJANGO_SETTINGS_MODULE": "kbx_site.settings.development",
-        "KBX_STATE_DIR": str(tmp_path),
+        "KBX_STATE_DIR": str(folder),
         "KBX_BROKER_URL": "filesystem://localhost//",
         "PYTHONPATH": str(ROOT),
     }
     manage(environment, "migrate", "-v0")
-    run(environment, SET_UP, WRITERS, TASKS)
-    go = tmp_path / "go"
-    writers = [start(environment, WRITE, writer, go) for writer in range(WRITERS)]
+    return environment
+
+
+def at_once(environment: dict[str, str], program: str, go: Path) -> list[str]:
+    """What each of several processes prints that begin when all of them are ready."""
+    writers = [start(environment, program, writer, go) for writer in range(WRITERS)]
     for at, writer in enumerate(writers):
         while not Path(f"{go}.{at}").exists():
             assert writer.poll() is None, writer.communicate()[1]
     go.touch()
+    answers = []
     for writer in writers:
-        _, errors = writer.communicate(timeout=PATIENCE)
+        said, errors = writer.communicate(timeout=PATIENCE)
         assert writer.returncode == 0, errors
-    runs = WRITERS * TASKS
-    assert run(environment, COUNT) == f"{runs} {TASKS} {TASKS} {runs} {runs}"
-    manage(environment, "rebuild_aggregates", "--check")
+        answers.append(said.strip())
+    return answers
 
 
 def start(environment: dict[str, str], program: str, *arguments: object) -> subprocess.Popen[str]:

@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmark import vocabulary
-from benchmark.models import Candidate, CountingRun, Draft, Gpu, Run, Source, Submission
+from benchmark.models import Ban, Candidate, CountingRun, Draft, Gpu, Run, Source, Submission
 from runner import drafting, notifying, submitting
 from runner.commands import submit
 from runner.intake import Claim, Found, Intake, Refusal, limits
@@ -146,6 +146,24 @@ def test_a_closed_site_confirms_no_strangers_draft(
     url = drafted(client, line("relu"))
     settings.KBX_OPEN_SUBMISSIONS = False
     assert client.post(url + "confirm/").status_code == 403
+
+
+def test_open_drafts_are_named_on_the_form_to_their_author_alone(
+    client: Client, tasks: None, ann: User
+) -> None:
+    url = drafted(client, line("relu"))
+    assert url in page_of(client, URL)
+    assert url not in page_of(Client(), URL)
+    client.post(url + "confirm/")
+    assert url not in page_of(client, URL)
+
+
+def test_a_banned_account_is_told_on_the_draft(client: Client, tasks: None, ann: User) -> None:
+    url = drafted(client, line("relu"))
+    Ban.objects.create(user=ann, reason="spam")
+    assert "confirm/" not in page_of(client, url)
+    assert client.post(url + "confirm/").status_code == 400
+    assert not Submission.objects.exists()
 
 
 def test_drafts_are_few_and_go_after_a_day(
