@@ -140,7 +140,7 @@ class Judge:
             if wanted is not False:
                 found = cores.cores_for(self.device.index, boards_here())
             if found:
-                cores.move(lambda: cores.threads_of(session.pid), found.quiet)
+                self._move(session, found.quiet)
         except OSError:
             found = None
         self._cores = found
@@ -149,8 +149,12 @@ class Judge:
     def _make_busy(self, worker: Worker) -> None:
         """Away from the cores that are kept quiet, and what it forks with it."""
         if self._cores:
-            busy = self._cores.busy
-            cores.move(lambda: cores.threads_of(worker.pid), busy)
+            self._move(worker, self._cores.busy)
+
+    @staticmethod
+    def _move(process: Worker | Session, where: frozenset[int]) -> None:
+        pid = process.pid
+        cores.move(lambda: cores.threads_of(pid), where)
 
     @property
     def environment(self) -> dict:
@@ -340,13 +344,14 @@ class Judge:
             yield
             return
         assert trial.session is not None
-        pid, quiet = trial.session.pid, self._cores.quiet
+        sides = trial.referee, trial.session
         try:
-            cores.move(lambda: cores.threads_of(trial.referee.pid), quiet)
-            cores.move(lambda: cores.threads_of(pid), quiet)
+            for side in sides:
+                self._move(side, self._cores.quiet)
             yield
         finally:
-            self._make_busy(trial.referee)
+            for side in sides:
+                self._move(side, self._cores.busy)
 
     def _quiet_thread(self) -> contextlib.AbstractContextManager[None]:
         """The supervisor's threads are never in the way of the one that passes the token for long,

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
-from runner.engine import cores
+from runner.engine import INTERPRETER, cores
 from runner.engine.cores import Cores, choose
+from runner.engine.workers import Session
 
 ALONE: dict[int, set[int]] = {}
 READS_A_LINE = "import sys; print(flush=True); sys.stdin.readline()"
@@ -114,3 +116,25 @@ def test_judging_keeps_to_the_cores(judge, monkeypatch):
         assert os.sched_getaffinity(nursery.pid) == set(chosen.busy)
     finally:
         cores.move(lambda: cores.threads_of(nursery.pid), every)
+
+
+def test_both_sides_are_quiet_while_they_are_timed_and_busy_again_afterwards(judge, monkeypatch):
+    every = os.sched_getaffinity(0)
+    chosen = Cores(frozenset({max(every)}), frozenset({min(every)}))
+    monkeypatch.setattr(judge, "_cores", chosen)
+    (referee,) = judge._referees
+
+    def where(*pids: int) -> set[frozenset[int]]:
+        threads = {thread for pid in pids for thread in cores.threads_of(pid)}
+        assert len(threads) >= len(pids)
+        return {frozenset(os.sched_getaffinity(thread)) for thread in threads}
+
+    try:
+        with Session(judge._nursery, INTERPRETER, judge.options) as session:
+            session.start()
+            trial = SimpleNamespace(session=session, referee=referee)
+            with judge._quiet(trial):
+                assert where(session.pid, referee.pid) == {chosen.quiet}
+            assert where(session.pid, referee.pid) == {chosen.busy}
+    finally:
+        cores.move(lambda: cores.threads_of(referee.pid), every)

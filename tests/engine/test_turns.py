@@ -1,5 +1,6 @@
 """Who has the board when: many check, one times, and nobody is kept away for good."""
 
+import contextlib
 import fcntl
 import os
 import threading
@@ -335,3 +336,54 @@ class TestOverlap:
         with turns.alone():
             pass
         assert turns._among == 0
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_many_in_two_processes_get_through_and_whoever_times_is_alone(short_slices, overlap):
+    """Two judges on one board, each with candidates that check, compile aside and are timed."""
+    both = [Turns(BOARD, patience=0.0, overlap=overlap) for _ in range(2)]
+    lock = threading.Lock()
+    using: dict[str, int] = {"sharing": 0, "alone": 0}
+    wrong: list[str] = []
+    done: list[int] = []
+
+    @contextlib.contextmanager
+    def use(how: str):
+        with lock:
+            using[how] += 1
+            if using["alone"] > 1 or (using["alone"] and using["sharing"]):
+                wrong.append(f"{using}")
+        os.sched_yield()
+        yield
+        with lock:
+            using[how] -= 1
+
+    def judge(turns: Turns, number: int) -> None:
+        with turns.in_hand():
+            for step in range(4):
+                with turns.among_others((number + step) % 3 == 0) as hold:
+                    with use("sharing"):
+                        pass
+                    hold.give_back()
+                    hold.take()
+                    with use("sharing"):
+                        pass
+            with turns.alone() as pause:
+                for _ in range(5):
+                    with use("alone"):
+                        pass
+                    pause()
+            with turns.among_others(True), use("sharing"):
+                pass
+        done.append(number)
+
+    threads = [
+        threading.Thread(target=judge, args=(both[number % 2], number), daemon=True)
+        for number in range(16)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert sorted(done) == list(range(16))
+    assert wrong == []
