@@ -59,7 +59,7 @@ class TaskAdmin(Steps):
     fields = (
         "slug", "state_meaning", "disabled_on", "digest_history", "category", "difficulty",
         "signature", "description", "tolerance", "differences", "dtypes", "delegates", "aliases",
-        "interpretable", "digest", "cases", "reference_source", "plain_source",
+        "interpretable", "digest", "case_list", "reference", "plain",
     )  # fmt: skip
     readonly_fields = fields
     actions = ("publish", "retire", "disable", "enable")
@@ -94,6 +94,29 @@ class TaskAdmin(Steps):
     def digest_history(self, task: Task) -> SafeString:
         context = {"history": list(_history(task)), "now": task.digest}
         return render_to_string("admin/digest_history.html", context)
+
+    @admin.display(description="cases")
+    def case_list(self, task: Task) -> SafeString:
+        return _preformatted("\n".join(" · ".join(case.values()) for case in task.cases))
+
+    @admin.display(description="reference source")
+    def reference(self, task: Task) -> SafeString:
+        return _preformatted(task.reference_source)
+
+    @admin.display(description="plain solution of our own")
+    def plain(self, task: Task) -> SafeString:
+        return _preformatted(task.plain_source or "none")
+
+    def view_on_site(self, task: Task) -> str | None:
+        """A draft has no page yet."""
+        return None if task.is_draft else task.get_absolute_url()
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Nothing is to be saved: the steps change tasks."""
+        context |= {"show_save": False, "show_save_and_continue": False}
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -213,6 +236,10 @@ class GpuAdmin(BumpsBoard, Steps):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+def _preformatted(text: str) -> SafeString:
+    return format_html('<pre class="curation-source">{}</pre>', text)
 
 
 def _readiness(task: Task) -> SafeString:

@@ -91,7 +91,7 @@ class RunAdmin(ReadOnly, Steps):
     """Facts: to correct one, judge again or audit it."""
 
     list_display = (
-        "uuid", "task", "method", "gpu", "verdict", "speedup", "is_suspect", "audit", "origin",
+        "short_uuid", "task", "method", "gpu", "verdict", "times", "is_suspect", "review", "origin",
         "created_at",
     )  # fmt: skip
     list_filter = (
@@ -111,6 +111,14 @@ class RunAdmin(ReadOnly, Steps):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         return super().get_queryset(request).annotate(newest_verdict=curation.NEWEST_VERDICT)
 
+    @admin.display(description="run", ordering="uuid")
+    def short_uuid(self, run: Run) -> str:
+        return str(run.uuid)[:8]
+
+    @admin.display(description="speedup", ordering="speedup")
+    def times(self, run: Run) -> str:
+        return "none" if run.speedup is None else f"{run.speedup:.3g}x"
+
     @admin.display(ordering="candidate__task__slug")
     def task(self, run: Run) -> str:
         return run.candidate.task.slug
@@ -119,9 +127,8 @@ class RunAdmin(ReadOnly, Steps):
     def method(self, run: Run) -> str:
         return run.candidate.submission.method.name
 
-    @admin.display(description="newest verdict of a moderator")
-    def audit(self, run: Any) -> str:
-        return run.newest_verdict or "none"
+    def review(self, run: Any) -> str:
+        return run.newest_verdict or ("suspect" if run.is_suspect else "none")
 
     def has_review_permission(self, request: HttpRequest) -> bool:
         """Who may append an audit may do it here."""

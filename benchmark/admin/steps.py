@@ -1,5 +1,6 @@
 """Actions that ask first: a page says what will happen and takes a reason, then it happens."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from django.template.response import TemplateResponse
 from benchmark.curation import Refused
 from benchmark.models import Gpu, Method
 
+SELECTED = re.compile(r" the selected \w+")  # on a row's own page there is one
 LISTED = 50  # rows named on the page; of more, the count is said
 MOST_ROWS = 1000  # of one step: each row is locked, changed and logged
 
@@ -42,7 +44,7 @@ class Into(Reason):
 
 @dataclass(frozen=True)
 class Step:
-    """What a page asks. `words`: what will happen; `public`: whether the reason is shown to all."""
+    """What a page asks. `words`: what will happen; `note`: what is said of each row."""
 
     title: str
     words: str
@@ -105,4 +107,4 @@ class Steps(admin.ModelAdmin):
     def _buttons(self, request: HttpRequest) -> Iterable[tuple[str, str]]:
         for _, name, description in filter(None, self.get_actions(request).values()):
             if description.endswith("…"):  # it asks first
-                yield name, f"{description.split(' the selected ')[0]}…"
+                yield name, SELECTED.sub("", description)

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -199,3 +199,27 @@ def test_the_index_leads_to_the_queues(admin_client: Client) -> None:
     for address in re.findall(r'href="(/admin/[^"]*\?[^"]*|/admin/runner/job/judge-again/)"', page):
         assert admin_client.get(address).status_code == 200
     assert page.count("?") >= 3
+
+
+def test_the_moderators_group_may_do_all_of_it(client: Client, run: Any) -> None:
+    user = User.objects.create_user("mod", is_staff=True)
+    user.groups.add(Group.objects.get(name="Moderators"))
+    client.force_login(user)
+    wanted = {
+        "task": ["publish", "retire", "disable", "enable", "tasks_again"],
+        "run": ["give_verdict", "runs_again"],
+        "method": ["merge", "methods_again"],
+    }
+    rows = {"task": run.candidate.task, "run": run, "method": run.candidate.submission.method}
+    for model, actions in wanted.items():
+        page = client.get(reverse(f"admin:benchmark_{model}_change", args=[rows[model].pk]))
+        buttons = re.findall(r'name="action" value="(\w+)"', page.content.decode())
+        assert buttons == actions
+    assert client.get(reverse("admin:benchmark_ban_add")).status_code == 200
+    assert client.get(reverse("admin:runner_judge_again")).status_code == 200
+
+
+def test_a_draft_offers_no_page_that_is_not_there(admin_client: Client, make: Any) -> None:
+    for task, links in ((make.task(), 1), (make.task("silu", is_draft=True), 0)):
+        page = admin_client.get(reverse("admin:benchmark_task_change", args=[task.pk]))
+        assert page.content.decode().count(f'href="{task.get_absolute_url()}"') == links
