@@ -45,6 +45,7 @@ class MeSerializer(serializers.Serializer):
 class MeView(APIView):
     """Whose API key this is, and what its account may still have judged today."""
 
+    needs_no_scope = True  # `kbx login` tries keys here, also those that only submit
     permission_classes = [IsAuthenticated]
     serializer_class = MeSerializer
 

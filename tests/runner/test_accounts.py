@@ -301,7 +301,8 @@ def test_a_key_does_what_its_scopes_say_and_no_more(
     make.task("relu")
     secret = keys.make(ann, "one", scopes).secret
     assert upload(client, secret).status_code == sends
-    assert client.get("/api/v1/me/", headers=asking(secret)).status_code == reads
+    assert client.get(SUBMISSIONS, headers=asking(secret)).status_code == reads
+    assert client.get("/api/v1/me/", headers=asking(secret)).status_code == 200  # says what it may
 
 
 def test_an_expired_revoked_unknown_or_closed_accounts_key_is_refused(
