@@ -21,3 +21,9 @@ class ReadThrottle(SimpleRateThrottle):
     def get_cache_key(self, request: Any, view: Any) -> str:
         who = request.user.pk if request.user.is_authenticated else self.get_ident(request)
         return self.cache_format % {"scope": self.scope, "ident": who}
+
+
+class ExportThrottle(ReadThrottle):
+    """Files that have to be made: what was made before is sent without being counted."""
+
+    scope = "exports"

@@ -1,6 +1,20 @@
 from django.urls import path, register_converter
 
-from leaderboard.views import compare, findings, history, pages, portability, rounds
+from leaderboard.exports.datasets import VERSION
+from leaderboard.exports.writers import FORMATS
+from leaderboard.views import (
+    badges,
+    changes,
+    compare,
+    data,
+    embeds,
+    feed,
+    findings,
+    history,
+    pages,
+    portability,
+    rounds,
+)
 
 
 class ChartFormat:
@@ -13,7 +27,17 @@ class ChartFormat:
         return value
 
 
+class CiteFormat(ChartFormat):
+    regex = "bib|cff"
+
+
+class DataFormat(ChartFormat):
+    regex = "|".join(FORMATS)
+
+
 register_converter(ChartFormat, "chart_format")
+register_converter(DataFormat, "data_format")
+register_converter(CiteFormat, "cite_format")
 
 app_name = "leaderboard"
 urlpatterns = [
@@ -47,5 +71,17 @@ urlpatterns = [
     path("runs/<uuid:uuid>/", pages.run, name="run"),
     path("runs/<uuid:uuid>/source.py", pages.source, name="source"),
     path("charts/<slug:name>.<chart_format:format>", pages.chart, name="chart"),
+    path("data/", data.data, name="data"),
+    path(f"data/v{VERSION}/<slug:name>.<data_format:format>", data.download, name="data-file"),
+    path(
+        f"data/v{VERSION}/<slug:name>.<data_format:format>.sha256",
+        data.checksum,
+        name="data-checksum",
+    ),
+    path("data/citation.<cite_format:format>", data.cite, name="cite"),
+    path("changes/", changes.changes, name="changes"),
+    path("feed.atom", feed.feed, name="feed"),
+    path("badge/<slug:slug>.svg", badges.badge, name="badge"),
+    path("embed/<slug:name>/", embeds.embed, name="embed"),
     path("about/metrics/", pages.metrics, name="metrics"),
 ]

@@ -36,7 +36,8 @@ COLOURS = {
 }
 LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "traceorder": "normal"}
 ROW_HEIGHT = 26  # pixels a method, so that names stay readable with fifty of them
-FORMULA_START = ("=", "+", "-", "@", "\t", "\r")
+# The last are the wide forms of the first, which some spreadsheets take for them.
+FORMULA_START = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,11 @@ def csv_text(table: Table) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(table.columns)
-    writer.writerows([_csv_cell(value) for value in row] for row in table.rows)
+    writer.writerows([csv_cell(value) for value in row] for row in table.rows)
     return out.getvalue()
 
 
-def _csv_cell(value: Any) -> Any:
+def csv_cell(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(FORMULA_START):
         return "'" + value
     return "" if value is None else value
