@@ -10,7 +10,6 @@ from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from benchmark import vocabulary
 from benchmark.api import ErrorSerializer, Problem
 from benchmark.models import Draft, Gpu
 from benchmark.models.entries import DraftQuerySet
@@ -27,9 +26,6 @@ TAGS = ["drafts"]
 class DraftUploadSerializer(s.UploadSerializer):
     """A multipart upload that is looked at first."""
 
-    source_visibility = serializers.ChoiceField(
-        list(vocabulary.SOURCE_VISIBILITIES), default=vocabulary.SHOWN
-    )
     round = serializers.IntegerField(
         required=False,
         min_value=0,

@@ -28,6 +28,11 @@ class UploadSerializer(serializers.Serializer):
     )
     kind = serializers.ChoiceField(list(vocabulary.METHOD_KINDS), default="model")
     visibility = serializers.ChoiceField(list(vocabulary.VISIBILITIES), default=vocabulary.PUBLIC)
+    source_visibility = serializers.ChoiceField(
+        list(vocabulary.SOURCE_VISIBILITIES),
+        default=vocabulary.SHOWN,
+        help_text="Who may read the sources.",
+    )
 
     def validate_file(self, file: Any) -> Any:
         if file.size > MAX_UPLOAD_BYTES:

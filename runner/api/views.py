@@ -213,6 +213,7 @@ def _taken(entry: dict, name: str, content: bytes, request: Request) -> dict:
         intake,
         request.user,
         entry["visibility"],
+        source_visibility=entry["source_visibility"],
     )
     rendered = s.SubmissionSerializer(submission).data
     return {**rendered, "uuid": str(rendered["uuid"])}

@@ -202,8 +202,8 @@ def test_only_its_submitter_withdraws(client: Client, signed_in: Any) -> None:
 
 
 def test_builds_of_hidden_sources_are_not_shown(client: Client) -> None:
-    uuid = post(client).json()["uuid"]
-    Submission.objects.update(source_visibility="hidden")
+    uuid = post(client, source_visibility="hidden").json()["uuid"]
+    assert Submission.objects.get().source_visibility == "hidden"
     assert client.get(f"{URL}{uuid}/builds/").json() == []
 
 
