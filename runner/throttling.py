@@ -11,7 +11,7 @@ SECONDS_A_MINUTE = 60
 class UploadThrottle(SimpleRateThrottle):
     """Uploads of a user, or of a visitor's address, whether they were taken or refused.
 
-    Counted in each web process: with 4 of them up to 4 times as many get through.
+    Counted by all web processes together in production, by each for itself elsewhere.
     """
 
     scope = "submissions"

@@ -1,6 +1,7 @@
-"""Uploads of one account at once, from real processes on a real database: never above the quota."""
+"""At once, on a real database: uploads stay within the quota, guesses within the throttle."""
 
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,6 +88,35 @@ assert ApiKey.objects.count() == sum(answers) == keys.MOST_AN_HOUR, answers
 print("ok")
 """
 
+# The settings of a public site, whose throttles count in the database.
+GUESS = """
+import sys, threading, django
+django.setup()
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+threads = int(sys.argv[1])
+User.objects.create_user("ann", "ann@example.org", "long-enough-to-pass")
+together = threading.Barrier(threads)
+said = []
+
+def guess():
+    together.wait()
+    form = {"login": "ann", "password": "wrong"}
+    for _ in range(2):
+        answer = Client().post("/accounts/login/", form, secure=True, headers={"host": "x.org"})
+        page = answer.content.decode()
+        said.append("tried" if "not correct" in page else "stopped" if "Too many" in page else page)
+    connection.close()
+
+started = [threading.Thread(target=guess) for _ in range(threads)]
+[thread.start() for thread in started]
+[thread.join() for thread in started]
+assert set(said) == {"tried", "stopped"} and len(said) == 2 * threads, said
+print(said.count("tried"))
+"""
+
 
 @pytest.fixture
 def sqlite(tmp_path: Path) -> str:
@@ -127,3 +157,26 @@ def test_uploads_at_once_are_charged_once_each_and_never_above_the_quota(
         program, env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.stdout.strip() == "ok", done.stderr[-3000:]
+
+
+@pytest.mark.servers
+def test_guesses_at_once_are_counted_together(postgresql: str, tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "DATABASE_URL": postgresql,
+        "DJANGO_SETTINGS_MODULE": "kbx_site.settings.production",
+        "KBX_STATE_DIR": str(tmp_path),
+        "KBX_BROKER_URL": os.environ["KBX_TEST_BROKER_URL"],
+        "KBX_SECRET_KEY": secrets.token_urlsafe(50),
+        "KBX_ALLOWED_HOSTS": "x.org",
+        "PYTHONPATH": str(ROOT),
+    }
+    for step in (("migrate", "-v0"), ("collectstatic", "--no-input", "-v0")):
+        manage = [sys.executable, str(ROOT / "manage.py"), *step]
+        subprocess.run(manage, env=environment, check=True, capture_output=True, timeout=PATIENCE)
+    program = [sys.executable, "-c", GUESS, str(THREADS)]
+    done = subprocess.run(
+        program, env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
+    # At most 5 in five minutes; a guess that waits too long for its turn is stopped, not let in.
+    assert 1 <= int(done.stdout.strip() or 0) <= 5, done.stderr[-3000:]
