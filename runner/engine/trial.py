@@ -129,6 +129,7 @@ class Trial:
     source: Source | None = None
     session: Session | None = None
     observed: list[Observed] = field(default_factory=list)
+    events: set[str] = field(default_factory=set)  # of all calls, the first one's too
     joined: set[str] = field(default_factory=set)  # cases whose call uses streams of its own
     heavy: set[str] = field(default_factory=set)  # library operators that were told at once
     evasion: str = ""  # how work was hidden from the judge, if it was
@@ -273,6 +274,7 @@ class Trial:
                 words.INPUT_MUTATED, "an argument was changed that the contract leaves alone"
             )
         observed = read_observed(case["case"], reply.get("largest"), reply.get("observed"))
+        self.events |= observed.events.keys()
         if note and observed.largest:
             self.observed.append(observed)
         return Answer(
