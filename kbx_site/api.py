@@ -14,7 +14,17 @@ from runner.accounts.api import MeView
 
 LISTED = (
     *("gpus", "leaderboard", "categories", "tasks", "methods", "compare", "portability", "rounds"),
-    *("findings", "published", "runs", "submission-list", "queue", "schema", "docs"),
+    *(
+        "findings",
+        "published",
+        "runs",
+        "submission-list",
+        "queue",
+        "changes",
+        "exports",
+        "schema",
+        "docs",
+    ),
 )
 
 

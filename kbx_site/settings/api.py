@@ -41,6 +41,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "analysis", "description": "Comparisons, portability, rounds, findings."},
         {"name": "runs", "description": "Single judgements with their cases."},
         {"name": "submissions", "description": "Send candidates, follow them."},
+        {"name": "data", "description": "Results as files, and what changed."},
         {"name": "drafts", "description": "Look at an upload before it is submitted."},
     ],
     "ENUM_NAME_OVERRIDES": {

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from leaderboard.api import analysis, boards, runs
+from leaderboard.api import analysis, boards, files, runs
 
 urlpatterns = [
     path("gpus/", boards.Gpus.as_view(), name="gpus"),
@@ -17,6 +17,8 @@ urlpatterns = [
     path("rounds/<slug:slug>/", analysis.MethodRounds.as_view(), name="method-rounds"),
     path("findings/", analysis.Findings.as_view(), name="findings"),
     path("findings/published/", analysis.Published.as_view(), name="published"),
+    path("changes/", files.Changes.as_view(), name="changes"),
+    path("exports/", files.Exports.as_view(), name="exports"),
     path("runs/", runs.Runs.as_view(), name="runs"),
     path("runs/<uuid:uuid>/", runs.RunPage.as_view(), name="run"),
 ]

@@ -1,5 +1,6 @@
 """The API says what the pages show, in one documented form."""
 
+import hashlib
 import json
 
 import pytest
@@ -56,6 +57,7 @@ def test_filters_have_the_pages_names(client: Client, site, query, methods, task
         *("gpus/", "leaderboard/", "categories/", "categories/activation/", "tasks/"),
         *("tasks/relu/", "methods/", "methods/alpha/", "compare/?m=alpha&m=beta", "portability/"),
         *("findings/", "findings/published/", "runs/", "queue/", "submissions/", ""),
+        *("changes/", "exports/"),
     ],
 )
 def test_every_address_answers_with_strict_json(client: Client, site, path) -> None:
@@ -155,6 +157,23 @@ def test_an_error_names_the_field_and_the_remedy(
 def test_every_error_has_one_shape(client: Client, site, method, path, code) -> None:
     answer = getattr(client, method)(ROOT + path)
     assert (answer.status_code, set(answer.json())) == (code, ERROR)
+
+
+def test_files_are_listed_with_rows_and_digest(client: Client, site, settings, tmp_path) -> None:
+    settings.STATE_DIR = tmp_path
+    Board.bump()
+    rows = get(client, "exports/", gpu="h200").json()
+    [runs] = [row for row in rows if (row["table"], row["format"]) == ("runs", "csv")]
+    assert (runs["url"], runs["rows"]) == ("/data/v1/runs.csv?gpu=h200", 3)
+    content = client.get(runs["url"]).getvalue()
+    assert (len(content), hashlib.sha256(content).hexdigest()) == (runs["bytes"], runs["sha256"])
+    assert get(client, "exports/", gpu="h9").json()["fields"][0]["field"] == "gpu"
+
+
+def test_what_changed_is_listed(client: Client, site) -> None:
+    titles = [row["title"] for row in get(client, "changes/", kind="results").json()]
+    assert titles[0] == "Beta: 1 candidate on H200"
+    assert get(client, "changes/", kind="result").json()["fields"][0]["field"] == "kind"
 
 
 def test_a_near_miss_is_the_remedy(client: Client, site) -> None:
