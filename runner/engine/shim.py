@@ -180,7 +180,7 @@ def pretend_cuda(note: Callable[[str], None]) -> None:
     torch.cuda.ExternalStream = Idle  # type: ignore[misc, assignment]
     torch.Tensor.record_stream = _answer(None)  # type: ignore[method-assign]  # refuses an Idle
     torch._C._cuda_getCurrentRawStream = _answer(0)
-    triton.runtime.driver.set_active(Driver())
+    triton.runtime.driver.set_active(Driver(note))
     accept_bools()
     _settle_autotuning(note)
 
@@ -223,7 +223,12 @@ CUDA_ANSWERS: dict[str, Any] = {
 
 
 class Driver:
-    """Triton's driver as candidates ask it: one board of compute capability 9.0, number 0."""
+    """Triton's driver as candidates ask it: one board of compute capability 9.0, number 0. `note`
+    hears that an autotuner asked for a clock.
+    """
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
 
     class utils:  # noqa: N801 - Triton's name
         """Triton's view of the board."""
@@ -278,13 +283,13 @@ class Driver:
         """Nothing is cached."""
 
     def get_benchmarker(self) -> Callable[..., list[float]]:
-        """What the autotuner times with: every configuration ties, so the first one wins."""
+        """What the autotuner times with, without running: all alike, so the first one wins."""
+
+        def first_wins(_call: Any, quantiles: Any = None, **_: Any) -> list[float]:
+            self._note("autotune")
+            return [1.0] * len(quantiles or (0.5, 0.2, 0.8))
+
         return first_wins
-
-
-def first_wins(_call: Any, quantiles: Any = None, **_: Any) -> list[float]:
-    """The time of a configuration, in ms, without running it: all alike."""
-    return [1.0] * len(quantiles or (0.5, 0.2, 0.8))
 
 
 def _settle_autotuning(note: Callable[[str], None]) -> None:
