@@ -41,6 +41,7 @@ def data(request: HttpRequest) -> HttpResponse:
     asked = request.GET
     context: dict[str, Any] = {
         "nav": "data",
+        "site": request.build_absolute_uri("/"),
         "version": VERSION,
         "offers": offers(selection) if gpus else [],
         "query": selection.query,
