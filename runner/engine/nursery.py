@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -118,7 +117,6 @@ class Nursery:
         suite.all_tasks()
         for name in (*WARM_MODULES, *sys.argv[2:]):
             __import__(name)
-        prepare_driver()
         gc.collect()
         gc.freeze()
 
@@ -166,28 +164,6 @@ class Nursery:
             with contextlib.suppress(OSError):
                 while not self.end(pid, kill=True)["ended"]:
                     time.sleep(0.005)
-
-
-def prepare_driver() -> None:
-    """On a board: have Triton's part in C compiled once, and not anew in each candidate's empty
-    cache. Up to where CUDA would start: only if the boards can be counted without it. What goes
-    wrong here goes wrong in the candidate's process again, where it is seen.
-    """
-    import torch
-    import triton
-
-    if "TRITON_INTERPRET" in os.environ or not os.environ.get("CUDA_VISIBLE_DEVICES"):
-        return
-    with (
-        contextlib.suppress(Exception),
-        tempfile.TemporaryDirectory(prefix="kbx-driver-") as folder,
-    ):
-        os.environ["TRITON_CACHE_DIR"] = folder  # the usual one anybody may have filled
-        try:
-            if torch.cuda._device_count_nvml() > 0:
-                _ = triton.runtime.driver.active
-        finally:
-            del os.environ["TRITON_CACHE_DIR"]
 
 
 def has_ended(pid: int) -> bool:
