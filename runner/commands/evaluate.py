@@ -112,8 +112,9 @@ def _devices(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option("--jobs", type=click.IntRange(1, 64), help="Candidates in hand at once, per device.")
 @click.option(
     "--overlap/--no-overlap",
-    default=None,
-    help="Let others compile while one is timed. Default: where the host has cores to keep quiet.",
+    default=False,
+    show_default=True,
+    help="Let others compile while one is timed: where the host has cores to keep quiet.",
 )
 @click.option(
     "--trust-candidates",
@@ -128,7 +129,7 @@ def command(
     json_path: Path | None,
     resume: bool,
     jobs: int | None,
-    overlap: bool | None,
+    overlap: bool,
     trust_candidates: bool,
 ) -> None:
     """Judge files, folders, JSONL or zip here and now: no site, no database, no broker.
@@ -136,7 +137,7 @@ def command(
     Exit status 0 when everything was judged, whatever the verdicts; 2 for unusable arguments; 1
     when the judge itself failed; 130 after Ctrl-C, with what was judged so far in the report.
     """
-    options = Options(stages=stages, trust_candidates=trust_candidates, overlap=overlap)
+    options = Options(stages=stages, trust_candidates=trust_candidates, overlap=None if overlap else False)
     outcome = Outcome()
     report = GrowingReport(json_path)
     before = _held(json_path) if resume else []

@@ -105,7 +105,8 @@ class Options:
     samples_per_block: int = 20
     referees: int | None = None  # trusted processes that compare; None: as many as the host bears
     # Let others compile while one is timed? None: where this host keeps cores quiet for timing.
-    overlap: bool | None = None
+    # Not by itself until timings with it have been compared with those without on a board.
+    overlap: bool | None = False
     static_rules: bool = True  # off: what the source's text says flags and forbids nothing
 
     def __post_init__(self) -> None:
