@@ -137,7 +137,9 @@ def command(
     Exit status 0 when everything was judged, whatever the verdicts; 2 for unusable arguments; 1
     when the judge itself failed; 130 after Ctrl-C, with what was judged so far in the report.
     """
-    options = Options(stages=stages, trust_candidates=trust_candidates, overlap=None if overlap else False)
+    options = Options(
+        stages=stages, trust_candidates=trust_candidates, overlap=None if overlap else False
+    )
     outcome = Outcome()
     report = GrowingReport(json_path)
     before = _held(json_path) if resume else []
