@@ -32,6 +32,7 @@ STATES = {
     None: "counted",
     vocabulary.CLEAN: "counted",
     vocabulary.SUSPECT: "suspect",
+    vocabulary.HELD: "held",
     vocabulary.CHEAT: "rejected",
 }
 TAKEN_OUT = (vocabulary.JUDGE_BUG, vocabulary.WITHDRAWN)
