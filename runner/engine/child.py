@@ -258,6 +258,7 @@ class Compiling:
         self._sock = sock
         self._observer = observer
         self._home = os.getpid(), _thread_id()
+        self._company = _threads()  # none here; whoever comes later is the candidate's
         self._left = 0
         self._aside = False
 
@@ -267,7 +268,7 @@ class Compiling:
 
     def begin(self) -> bool:
         """Say that a compilation begins; False when nobody is to hear it."""
-        alone = (os.getpid(), _thread_id()) == self._home and not _threads()
+        alone = (os.getpid(), _thread_id()) == self._home and _threads() <= self._company
         if self._aside or not self._left or not alone or not self._is_idle():
             return False
         self._left -= 1
