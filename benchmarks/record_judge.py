@@ -17,7 +17,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "measurements"
+import records
+
 HELD = 0.02  # speedups of one kernel on two occasions should lie within this
 LONG_MS = 0.05  # ... for calls from here on
 PUBLISHED_SECONDS = 48.0  # a candidate, of the published harness on one H200
@@ -37,13 +38,11 @@ def main() -> None:
     name, record = RECORDS[chosen.what]
     title, bare, body = record(chosen.files)
     bare = {"date": chosen.date, "commands": chosen.command, **bare}
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"{name}.json").write_text(json.dumps(bare, indent=1) + "\n")
     facts = f"Date: {chosen.date}. {hardware(bare)}"
     lines = [f"# {title}", "", facts, "", "```", *chosen.command, "```", "", *body, ""]
     for note in chosen.note:
         lines += [note, ""]
-    (FOLDER / f"{name}.md").write_text("\n".join(lines))
+    records.write(name, bare, "\n".join(lines))
 
 
 def read(path: str) -> dict:
@@ -52,15 +51,10 @@ def read(path: str) -> dict:
 
 
 def environment(report: dict) -> dict:
-    """Hardware and versions out of a report of `kbx evaluate`, or of one of its runs."""
-    found = report["environment"]
-    names = ("python", "torch", "triton", "cuda", "platform")
-    device = found.get("device", {})
+    """Hardware and versions, whether others compiled meanwhile, and the judge's version."""
     return {
-        "gpu": device.get("name"),
-        "architecture": device.get("architecture"),
-        **{name: found.get(name) for name in names},
-        "overlap": found.get("overlap"),
+        **records.environment(report),
+        "overlap": report["environment"].get("overlap"),
         "judge_version": report.get("judge", {}).get("version") or report.get("judge_version"),
     }
 
@@ -69,11 +63,7 @@ def hardware(bare: dict) -> str:
     found = bare.get("environment")
     if not found:
         return ""
-    return (
-        f"Hardware: {found['gpu']} ({found['architecture']}). Python {found['python']}, torch "
-        f"{found['torch']}, triton {found['triton']}, CUDA {found['cuda']}. "
-        f"Judge version {found['judge_version']}."
-    )
+    return f"{records.hardware(found)} Judge version {found['judge_version']}."
 
 
 def table(columns: list[str], rows: list[list]) -> list[str]:

@@ -12,7 +12,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "measurements"
+import records
 
 
 def main() -> None:
@@ -34,31 +34,15 @@ def main() -> None:
         "commands": chosen.command,
         "reports": {label: figures(report) for label, report in reports.items()},
     }
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"{chosen.name}.json").write_text(json.dumps(bare, indent=1) + "\n")
-    (FOLDER / f"{chosen.name}.md").write_text(page(chosen.title, bare, chosen.note))
+    records.write(chosen.name, bare, page(chosen.title, bare, chosen.note))
 
 
 def environment(report: dict) -> dict:
-    """Hardware and versions, as the judge found them."""
-    found = report["environment"]
-    device = found["device"]
-    names = ("python", "torch", "triton", "cuda", "platform")
-    versions = {name: found.get(name) for name in names}
-    clocks = next(
-        (
-            run["environment"]["clocks"]["before"]
-            for run in report["runs"]
-            if "clocks" in run.get("environment", {})
-        ),
-        {},
-    )
+    """Hardware, versions, walls and judge."""
+    walls = report["environment"]["walls"]
     return {
-        "gpu": device["name"],
-        "architecture": device["architecture"],
-        "driver": clocks.get("driver_version"),
-        **versions,
-        "walls": sorted(name for name, up in found["walls"].items() if up is True),
+        **records.environment(report),
+        "walls": sorted(name for name, up in walls.items() if up is True),
         "judge": report["judge"],
     }
 
@@ -94,11 +78,8 @@ def page(title: str, bare: dict, notes: list[str]) -> str:
     found = bare["environment"]
     judge, digest = found["judge"], found["judge"].get("suite_digest") or "not recorded"
     facts = (
-        f"Date: {bare['date']}. Hardware: {found['gpu']} ({found['architecture']})"
-        f"{', driver ' + found['driver'] if found['driver'] else ''}. "
-        f"Python {found['python']}, torch {found['torch']}, triton "
-        f"{found['triton']}, CUDA {found['cuda']}. Walls up: {', '.join(found['walls'])}. Judge "
-        f"version {judge['version']}, suite digest {digest[:16]}."
+        f"Date: {bare['date']}. {records.hardware(found)} Walls up: {', '.join(found['walls'])}. "
+        f"Judge version {judge['version']}, suite digest {digest[:16]}."
     )
     lines = [f"# {title}", "", facts, "", "```", *bare["commands"], "```", ""]
     lines += [*verdict_table(bare["reports"]), "", *speed_table(bare["reports"]), ""]

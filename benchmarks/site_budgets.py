@@ -19,7 +19,6 @@ without measurements, which these pages do not read), and measures again.
 
 import argparse
 import gzip
-import json
 import os
 import platform
 import shutil
@@ -36,9 +35,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import records
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORD = ROOT / "docs/measurements/site-budgets"
 BARE = "/healthz"
 COLD_REQUESTS = 10
 # Pages with their budgets: warm and cold p95 in ms, queries, gzipped KB. None: measured only.
@@ -443,8 +442,7 @@ def write(sizes: list[dict], chosen: argparse.Namespace) -> None:
         ],
         "sizes": sizes,
     }
-    RECORD.with_suffix(".json").write_text(json.dumps(bare, indent=1) + "\n")
-    RECORD.with_suffix(".md").write_text(text(bare, chosen.note))
+    records.write("site-budgets", bare, text(bare, chosen.note))
 
 
 def processor() -> str:
