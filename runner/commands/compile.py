@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from rich.table import Table
 
 from benchmark import vocabulary
 from benchmark.architectures import ARCHITECTURE_BY_SLUG, Architecture
-from runner.commands.given import Bar, errors, read_candidates, writable, write_report
+from runner.commands.given import GrowingReport, errors, read_candidates, treat, writable
 from runner.engine import Candidate, JudgeFailure
 from runner.engine.compiling import MAX_CONFIGURATIONS, MAX_LAUNCHES, Compiler
 from runner.intake import Found
@@ -103,21 +102,24 @@ def command(
         limits={"launches": MAX_LAUNCHES, "configurations": MAX_CONFIGURATIONS},
         architectures=[vars(one) for one in architectures],
     )
+    report = GrowingReport(json_path)
     try:
         with Compiler(trust_candidates) as compiler:
             outcome.environment = compiler.environment
             tasks = compiler.tasks()
             intake = read_candidates(paths, task, tasks)
             outcome.refused = [refusal.to_json() for refusal in intake.refusals]
-            write_report(json_path, vars(outcome))
+            report.finish(vars(outcome))
             aliases = {one["name"]: one["aliases"] for one in tasks}
             work = Work(compiler, architectures, aliases, jobs or max(1, os.cpu_count() or 1))
-            work.do(intake.candidates, outcome, json_path)
-        write_report(json_path, vars(outcome))
+            work.do(intake.candidates, outcome, report)
+        report.finish(vars(outcome))
     except (JudgeFailure, OSError) as error:
+        report.save(vars(outcome))
         errors.print(f"[bold red]Compiling failed:[/] {escape(str(error))}", highlight=False)
         raise SystemExit(FAILED) from error
     except KeyboardInterrupt:
+        report.save(vars(outcome))
         errors.print(f"[yellow]Stopped[/] with {len(outcome.compiled)} compiled.", highlight=False)
         raise SystemExit(INTERRUPTED) from None
     show(outcome)
@@ -133,24 +135,17 @@ class Work:
     aliases: dict[str, Sequence[str]]
     jobs: int
 
-    def do(self, candidates: Iterable[Found], outcome: Outcome, json_path: Path | None) -> None:
+    def do(self, candidates: Iterable[Found], outcome: Outcome, report: GrowingReport) -> None:
         """Compile all of them; the report grows with each."""
-        pool = ThreadPoolExecutor(self.jobs)
-        waiting = {pool.submit(self.one, found): found for found in candidates}
-        try:
-            with Bar(len(waiting), "compiled") as bar:
-                for done in as_completed(waiting):
-                    kind, row = done.result()
-                    getattr(outcome, kind).append(row)
-                    outcome.sort()
-                    write_report(json_path, vars(outcome))
-                    bar.advance(waiting[done].task, in_short(row))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            self.compiler.close()  # those under way end at once when their processes do
-            raise
-        finally:
-            pool.shutdown()
+
+        def arrived(result: tuple[str, dict]) -> str:
+            kind, row = result
+            getattr(outcome, kind).append(row)
+            outcome.sort()
+            report.write(vars(outcome))
+            return in_short(row)
+
+        treat(candidates, self.jobs, self.one, arrived, self.compiler.close, "compiled")
 
     def one(self, found: Found) -> tuple[str, dict]:
         """("compiled", its builds) or ("failed", why we failed)."""

@@ -4,7 +4,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmark import vocabulary
-from runner.commands.given import Bar, GrowingReport, errors, read_candidates, writable
+from runner.commands.given import GrowingReport, errors, read_candidates, treat, writable
 from runner.engine import (
     JUDGE_VERSION,
     Candidate,
@@ -160,10 +159,11 @@ def command(
             outcome.judge["suite_digest"] = judges[0].suite_digest()
         report.finish(vars(outcome))
     except (JudgeFailure, OSError) as error:
+        report.save(vars(outcome))
         errors.print(f"[bold red]The judge failed:[/] {escape(str(error))}", highlight=False)
         raise SystemExit(FAILED) from error
     except KeyboardInterrupt:
-        report.finish(vars(outcome))
+        report.save(vars(outcome))
         errors.print(f"[yellow]Stopped[/] with {len(outcome.runs)} judged.", highlight=False)
         raise SystemExit(INTERRUPTED) from None
     _show(outcome)
@@ -263,25 +263,21 @@ def _judge_all(
     free: SimpleQueue[AnyJudge] = SimpleQueue()
     for judge in judges * jobs:
         free.put(judge)
-    pool = ThreadPoolExecutor(len(judges) * jobs)
     started = time.monotonic()
-    waiting = {pool.submit(_judge_one, free, found): found for found in candidates}
-    try:
-        with Bar(len(waiting)) as bar:
-            for done in as_completed(waiting):
-                kind, result = done.result()
-                getattr(outcome, kind).append(result)
-                outcome.sort()
-                outcome.took["seconds"] = time.monotonic() - started
-                report.write(vars(outcome))
-                bar.advance(waiting[done].task, result.get("verdict", kind))
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
+
+    def arrived(result: tuple[str, dict]) -> str:
+        kind, row = result
+        getattr(outcome, kind).append(row)
+        outcome.sort()
+        outcome.took["seconds"] = time.monotonic() - started
+        report.write(vars(outcome))
+        return str(row.get("verdict", kind))
+
+    def stop() -> None:
         for judge in judges:  # those under way end at once when their processes do
             judge.close()
-        raise
-    finally:
-        pool.shutdown()
+
+    treat(candidates, len(judges) * jobs, lambda found: _judge_one(free, found), arrived, stop)
 
 
 def _judge_one(free: "SimpleQueue[AnyJudge]", found: Found) -> tuple[str, dict]:

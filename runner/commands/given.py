@@ -2,11 +2,13 @@
 a report that grows.
 """
 
+import contextlib
 import json
 import os
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Self
 
@@ -99,6 +101,31 @@ class Bar:
             )
 
 
+def treat(
+    candidates: Iterable[Found],
+    threads: int,
+    treat_one: Callable[[Found], Any],
+    arrived: Callable[[Any], str],
+    stop: Callable[[], None],
+    verb: str = "judged",
+) -> None:
+    """Treat candidates side by side. `arrived` takes each result as it comes and says how that
+    candidate ended; `stop` ends what is under way, after an interruption or an error.
+    """
+    pool = ThreadPoolExecutor(threads)
+    waiting = {pool.submit(treat_one, found): found for found in candidates}
+    try:
+        with Bar(len(waiting), verb) as bar:
+            for done in as_completed(waiting):
+                bar.advance(waiting[done].task, arrived(done.result()))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        stop()
+        raise
+    finally:
+        pool.shutdown()
+
+
 class GrowingReport:
     """A report that is written while it grows, at most a twentieth of the time: its text holds
     everything, so that writing it after each of many candidates would take longer than judging.
@@ -119,6 +146,11 @@ class GrowingReport:
         write_report(self._path, report)
         ended = time.monotonic()
         self._next = ended + max(LEAST_PAUSE, 20 * (ended - started))
+
+    def save(self, report: dict[str, Any]) -> None:
+        """Write it now, when something else went wrong: another failure must not hide that one."""
+        with contextlib.suppress(OSError):
+            self.finish(report)
 
 
 def write_report(path: Path | None, report: dict[str, Any]) -> None:
