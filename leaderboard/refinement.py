@@ -40,11 +40,9 @@ FATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
-    """The change of a mean: `after - before == real + entering + leaving`, or ratios likewise.
-
-    `real` is None where no task is timed both before and after: then all is composition. The
-    counts are those of B, E and L above.
+class Parts:
+    """The parts of a mean's change. `real` is None where no task is timed both before and after:
+    then all is composition. The counts are those of B, E and L above.
     """
 
     before: float
@@ -56,23 +54,20 @@ class Split:
     entering: float
     leaving: float
 
+
+@dataclass(frozen=True, slots=True)
+class Split(Parts):
+    """Of an arithmetic mean: `after - before == real + entering + leaving`."""
+
     @property
     def composition(self) -> float:
         return self.entering + self.leaving
 
 
 @dataclass(frozen=True, slots=True)
-class RatioSplit:
-    """A split of a geometric mean: `after / before == real * entering * leaving`."""
+class RatioSplit(Parts):
+    """Of a geometric mean: `after / before == real * entering * leaving`."""
 
-    before: float
-    after: float
-    both: int
-    entered: int
-    left: int
-    real: float | None
-    entering: float
-    leaving: float
     ratios: tuple[float, ...]  # after / before of each task of B
 
     @property

@@ -1,7 +1,7 @@
 """Charts of the findings: what explains correctness, speeds, endings, and the roofline."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from leaderboard.charts.base import COLOURS, LEGEND, Figure, Table, label, layout, significant
 from leaderboard.findings.attribution import Attribution
@@ -72,29 +72,14 @@ def explained_table(sources: Sequence[tuple[str, Attribution]]) -> Table:
 
 
 def speeds_figure(rows: Sequence[Speeds]) -> Figure:
-    names = [label(row.name) for row in rows]
-    return {
-        "data": [
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": word,
-                "y": names,
-                "x": [round(100 * row.of(getattr(row, word)), 1) for row in rows],
-                "text": [str(getattr(row, word) or "") for row in rows],
-                "marker": {"color": COLOURS[word]},
-                "hovertemplate": "%{y}: %{x} % " + word + " (%{text})<extra></extra>",
-            }
+    return _shares(
+        [label(row.name) for row in rows],
+        {
+            word: [(row.of(getattr(row, word)), getattr(row, word)) for row in rows]
             for word in SLOWER_WORDS
-        ],
-        "layout": layout(
-            len(rows),
-            barmode="stack",
-            legend=LEGEND,
-            yaxis={"autorange": "reversed", "automargin": True, "type": "category"},
-            xaxis={"title": {"text": "correct and timed kernels, %"}, "range": [0, 100]},
-        ),
-    }
+        },
+        "correct and timed kernels, %",
+    )
 
 
 def speeds_table(rows: Sequence[Speeds]) -> Table:
@@ -110,28 +95,40 @@ def speeds_table(rows: Sequence[Speeds]) -> Table:
 
 def endings_figure(rows: Sequence[Endings], words: Sequence[str]) -> Figure:
     """Shares by category; the counts stand in the bars."""
-    shown = (CORRECT, *words)
-    names = [f"{row.category} ({row.judged})" for row in rows]
+    return _shares(
+        [f"{row.category} ({row.judged})" for row in rows],
+        {
+            word: [(row.share(word), row.words.get(word)) for row in rows]
+            for word in (CORRECT, *words)
+        },
+        "judged candidates, %",
+    )
+
+
+def _shares(
+    names: Sequence[str], parts: Mapping[str, Sequence[tuple[float, int | None]]], title: str
+) -> Figure:
+    """Stacked bars, one a name: for each word its (share, count), the count written in the bar."""
     return {
         "data": [
             {
                 "type": "bar",
                 "orientation": "h",
                 "name": word,
-                "y": names,
-                "x": [round(100 * row.share(word), 1) for row in rows],
-                "text": [str(row.words.get(word) or "") for row in rows],
+                "y": list(names),
+                "x": [round(100 * share, 1) for share, _ in of],
+                "text": [str(count or "") for _, count in of],
                 "marker": {"color": COLOURS.get(word, UNKNOWN)},
                 "hovertemplate": "%{y}: %{x} % " + word + " (%{text})<extra></extra>",
             }
-            for word in shown
+            for word, of in parts.items()
         ],
         "layout": layout(
-            len(rows),
+            len(names),
             barmode="stack",
             legend=LEGEND,
             yaxis={"autorange": "reversed", "automargin": True, "type": "category"},
-            xaxis={"title": {"text": "judged candidates, %"}, "range": [0, 100]},
+            xaxis={"title": {"text": title}, "range": [0, 100]},
         ),
     }
 

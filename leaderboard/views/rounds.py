@@ -51,12 +51,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 @conditional
 def method(request: HttpRequest, slug: str) -> HttpResponse:
-    card = _card(request, slug)
-    now = generation(request)
-    every = kept.gpus(now)
-    gpus = rounds.devices(card.method.id, every)
-    gpu = _asked(request, gpus, every)
-    found = rounds.refined(now, card.method.id, gpu) if gpu else None
+    card, gpus, gpu, found = _refined(request, slug)
     context: dict[str, Any] = {
         "nav": "rounds",
         "card": card,
@@ -79,17 +74,24 @@ def chart(request: HttpRequest, slug: str, name: str, format: str) -> HttpRespon
     known = TABLES if format == "csv" else FIGURES
     if name not in known:
         raise unknown("chart", name, known)
-    card = _card(request, slug)
-    now = generation(request)
-    every = kept.gpus(now)
-    gpus = rounds.devices(card.method.id, every)
-    gpu = _asked(request, gpus, every)
-    found = rounds.refined(now, card.method.id, gpu) if gpu else None
+    card, _, _, found = _refined(request, slug)
     if found is None:
         raise Http404(f"{card.method.name} has no second round to draw.")
     if format == "csv":
         return _csv(TABLES[name](found), f"{slug}-{name}")
     return JsonResponse(FIGURES[name](found))
+
+
+def _refined(
+    request: HttpRequest, slug: str
+) -> tuple[Card, tuple[GpuRow, ...], GpuRow | None, Refined | None]:
+    """The method, the GPUs that know it, the one asked for, and its rounds there."""
+    card = _card(request, slug)
+    now = generation(request)
+    every = kept.gpus(now)
+    gpus = rounds.devices(card.method.id, every)
+    gpu = _asked(request, gpus, every)
+    return card, gpus, gpu, rounds.refined(now, card.method.id, gpu) if gpu else None
 
 
 def _card(request: HttpRequest, slug: str) -> Card:
