@@ -27,7 +27,13 @@ _THOUGHTS = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL
 _END_OF_THOUGHTS = re.compile(r"</(?:think|thinking|reasoning)>")
 _FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+.-]*)[ \t]*$")
 _CODE_LINE = re.compile(r"(?:import|from|def|class|async def) +\w|@\w")
-_DEFINITION = re.compile(r"^(?:def|class|async def) +\w|^\w+ *= *\S", re.MULTILINE)
+# What shows that a text is code, if only its beginning: an answer that was cut off before its first
+# definition ended is a candidate that does not parse, and no text without code.
+_CODE = re.compile(
+    r"^(?:(?:def|class|async def) +\w|\w+ *= *\S|@\w"
+    r"|import +[\w.]+(?: as \w+)? *$|from +[\w.]+ +import\b)",
+    re.MULTILINE,
+)
 _KERNEL = re.compile(r"^[ \t]*@(?:\w+\.)*jit\b", re.MULTILINE)
 _SENTENCE = re.compile(
     r"[A-Z*>#\d-].*\w+[,:;]? +\w+[,:;]? +\w+"
@@ -80,7 +86,7 @@ def clean(text: str, entries: Collection[str]) -> Cleaned:
     if "\0" in text:
         raise Refused(f"a NUL byte at character {text.index(chr(0))}", "send plain text")
     source, notes = _extracted(text, entries)
-    if not _DEFINITION.search(source):
+    if not _CODE.search(source):
         raise Refused(
             "no code in it", "send Python source, bare or in a Markdown fence outside of <think>"
         )

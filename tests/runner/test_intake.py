@@ -281,6 +281,25 @@ def test_code_after_prose_is_never_cut():
     assert found.notes == ("it does not parse as Python: the judge will call it a load-error",)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\nimport triton\nfrom torch.distributed.utils import (\n    _get_dev",
+        "import triton\n\n@triton.autotune(\n    configs=[\n        triton.Config({'BLOCK_M':",
+        "import triton.language as tl\n\nif True:\n    def relu(input:\n        return input",
+    ],
+)
+def test_an_answer_cut_off_before_its_first_definition_is_the_judges_matter(text):
+    found = only_candidate(upload(line(predict=text)))
+    assert found.source == text
+    assert found.notes == ("it does not parse as Python: the judge will call it a load-error",)
+
+
+@pytest.mark.parametrize("text", ["From here on, import duties apply.", "I import from experience"])
+def test_words_of_python_in_prose_are_no_code(text):
+    assert only_refusal(upload(line(predict=text))).reason == "no code in it"
+
+
 def test_fences_inside_of_python_are_left_alone():
     text = source() + '\nDOC = """\n```python\nrelu(1)\n```\n"""\n'
     assert only_candidate(upload(line(predict=text))).source == text
