@@ -32,6 +32,11 @@ SEED = 176
 BATCH = 2000
 TEXT = "# Synthetic: written by manage.py seed, never judged.\n"
 SUSPECT_SHARE = 0.01
+# The made-up GPUs' roof, and how much of it a made-up PyTorch reaches, at most and at least.
+BANDWIDTH, PEAK = 2e12, 6e13  # bytes/s; FLOP/s in every dtype
+REACHED = (0.1, 0.8)
+COMPUTE_SHARE = 0.2  # of cases that computing bounds and not memory
+RIDGE = PEAK / BANDWIDTH  # FLOP per byte at which both take as long
 FAILURES = {  # (verdict, stage): weight, about as published candidates fail
     (vocabulary.CALL_ERROR, "call"): 36,
     (vocabulary.WRONG_VALUES, "check"): 30,
@@ -123,7 +128,14 @@ def remove() -> Iterator[str]:
 
 
 def _gpu(number: int) -> Gpu:
-    facts = {"name": f"Synthetic GPU {number}", "vendor": "none", "architecture": "none"}
+    facts = {
+        "name": f"Synthetic GPU {number}",
+        "vendor": "none",
+        "architecture": "none",
+        "peak_bandwidth": BANDWIDTH,
+        "peak_flops": dict.fromkeys(vocabulary.DTYPES, PEAK),
+        "peak_source": ORGANISATION,
+    }
     return Gpu.objects.get_or_create(slug=f"synthetic-gpu-{number}", defaults=facts)[0]
 
 
@@ -203,7 +215,8 @@ def _cases(cursor: Any, tasks: Sequence[Task], most: int | None, draw: random.Ra
     """A temporary table of the tasks' cases; speedups of the timed ones multiply to 1."""
     cursor.execute(
         "CREATE TEMPORARY TABLE seed_case (task_id bigint, position integer, name text, kind text,"
-        " shape text, dtype text, family text, reference_ms real, factor real)"
+        " shape text, dtype text, family text, reference_ms real, factor real, flops real,"
+        " bytes real)"
     )
     rows = []
     for task in tasks:
@@ -215,9 +228,21 @@ def _cases(cursor: Any, tasks: Sequence[Task], most: int | None, draw: random.Ra
             texts = (case[name] for name in ("name", "kind", "shape", "dtype", "family"))
             is_timed = case["kind"] == "timed"
             numbers = (2 ** draw.uniform(-6, 3), next(factors)) if is_timed else (None, None)
-            rows.append((task.pk, position, *texts, *numbers))
-    cursor.executemany("INSERT INTO seed_case VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)", rows)
+            rows.append((task.pk, position, *texts, *numbers, *_costs(numbers[0], draw)))
+    places = ", ".join(["%s"] * len(rows[0])) if rows else ""
+    cursor.executemany(f"INSERT INTO seed_case VALUES ({places})", rows)  # noqa: S608  only %s
     return len(rows)
+
+
+def _costs(reference_ms: float | None, draw: random.Random) -> tuple[float | None, float | None]:
+    """(FLOP, bytes) for which the reference reaches a plausible share of the made-up GPU's roof."""
+    if reference_ms is None:
+        return None, None
+    least = reference_ms / 1e3 * draw.uniform(*REACHED)  # seconds, by the roof that bounds it
+    if draw.random() < COMPUTE_SHARE:
+        return PEAK * least, BANDWIDTH * least * draw.uniform(0.05, 0.9)
+    moved = BANDWIDTH * least
+    return moved * min(RIDGE * 0.9, 2 ** draw.uniform(-3, 5)), moved
 
 
 # Written by the database out of the runs: three million rows would take minutes to send.
@@ -226,13 +251,15 @@ INSERT INTO benchmark_measurement (
   run_id, position, "case", kind, shape, dtype, family, state, verdict, detail, unit,
   error, reference_error, tolerance,
   candidate_ms, candidate_ms_low, candidate_ms_high,
-  reference_ms, reference_ms_low, reference_ms_high, speedup, speedup_low, speedup_high, samples)
+  reference_ms, reference_ms_low, reference_ms_high, speedup, speedup_low, speedup_high,
+  flops, bytes, samples)
 SELECT id, position, name, kind, shape, dtype, family,
   CASE WHEN passed THEN 'passed' WHEN position = 0 THEN 'failed' ELSE 'not-run' END,
   CASE WHEN passed THEN 'passed' WHEN position = 0 THEN verdict ELSE '' END, '', 'synthetic',
   CASE WHEN passed THEN 1e-7 END, CASE WHEN passed THEN 1e-7 END, CASE WHEN passed THEN 2e-7 END,
   ms / pace, 0.99 * ms / pace, 1.01 * ms / pace,
-  ms, 0.99 * ms, 1.01 * ms, pace, 0.98 * pace, 1.02 * pace, CASE WHEN ms > 0 THEN 50 END
+  ms, 0.99 * ms, 1.01 * ms, pace, 0.98 * pace, 1.02 * pace,
+  CASE WHEN ms > 0 THEN flops END, CASE WHEN ms > 0 THEN bytes END, CASE WHEN ms > 0 THEN 50 END
 FROM (
   SELECT r.id, r.verdict, r.verdict = 'passed' AS passed, c.*, r.speedup * c.factor AS pace,
     CASE WHEN r.speedup IS NULL THEN NULL ELSE c.reference_ms END AS ms

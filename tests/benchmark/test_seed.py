@@ -90,6 +90,19 @@ def test_results_are_plausible(tasks: list[Task]) -> None:
     assert failed.measurements.filter(state="failed").count() == 1
 
 
+def test_costs_stand_beside_times_and_a_made_up_roof(tasks: list[Task]) -> None:
+    """Or a seeded site had no roofline to look at."""
+    seed()
+    timed = Measurement.objects.filter(candidate_ms__isnull=False)
+    assert timed.count() == timed.filter(bytes__gt=0, flops__gt=0).count() > 0
+    for case in timed.select_related("run__gpu")[:50]:
+        gpu = case.run.gpu
+        least = max(case.bytes / gpu.peak_bandwidth, case.flops / gpu.peak_flops[case.dtype])
+        assert 0 < 1e3 * least / case.reference_ms < 1
+    untimed = Measurement.objects.filter(candidate_ms__isnull=True)
+    assert not untimed.exclude(bytes=None, flops=None).exists()
+
+
 def test_seeding_is_repeatable(tasks: list[Task]) -> None:
     seed()
     before = list(Run.objects.order_by("id").values_list("verdict", "speedup"))
