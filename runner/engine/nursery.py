@@ -117,6 +117,8 @@ class Nursery:
         suite.all_tasks()
         for name in (*WARM_MODULES, *sys.argv[2:]):
             __import__(name)
+        # Our packages know their folders by now; a candidate need not be told where they are.
+        sys.path[:] = [path for path in sys.path if path != os.environ.get("PYTHONPATH")]
         gc.collect()
         gc.freeze()
 

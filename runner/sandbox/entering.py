@@ -11,6 +11,7 @@ import os
 import select
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from runner.sandbox.walls import Walls
 # above what distributions, systemd and container managers hand out; one uid per candidate
 FIRST_UID = 2_000_000_000
 NOBODY = 65534  # where a container maps too few users for that
+NAME = "candidate"  # of its user, and of its process
 _PASSED_ON = (
     "LANG",
     "LC_ALL",
@@ -236,7 +238,9 @@ def _make_tmp(tmp: str, uid: int, walls: Walls) -> None:
 
 
 def _clean_environment(tmp: str, extra: Mapping[str, str]) -> None:
-    """Replace the environment by an allow-list, and wipe the strings of the old one."""
+    """Replace the environment by an allow-list and the arguments by a word, and wipe the strings of
+    the old ones: they name the host's folders.
+    """
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     os.environ.clear()
     os.environ.update(passed)
@@ -244,13 +248,14 @@ def _clean_environment(tmp: str, extra: Mapping[str, str]) -> None:
         PATH="/usr/local/bin:/usr/bin:/bin",
         HOME=f"{tmp}/home",
         TMPDIR=tmp,
-        USER="candidate",  # a uid without an account: getpass asks here first
-        LOGNAME="candidate",
+        USER=NAME,  # a uid without an account: getpass asks here first
+        LOGNAME=NAME,
         TRITON_CACHE_DIR=f"{tmp}/triton",
         XDG_CACHE_HOME=f"{tmp}/home/.cache",
     )
     os.environ.update(extra)
-    kernel.wipe_initial_environment()
+    sys.argv[:] = sys.orig_argv[:] = [NAME]
+    kernel.wipe_initial_strings(NAME)
 
 
 def _close_other_descriptors(keep: tuple[int, ...]) -> None:

@@ -122,17 +122,16 @@ def drop_capabilities() -> None:
     _checked(_libc.capset(ctypes.byref(header), ctypes.byref(empty)), "capset")
 
 
-def wipe_initial_environment() -> None:
-    """Overwrite the environment strings that the process was started with; os.environ must be
-    replaced before.
+def wipe_initial_strings(name: str) -> None:
+    """Overwrite the arguments and the environment that the process was started with: what then
+    stands in /proc/self/cmdline is `name`. sys.argv and os.environ must be replaced before.
 
     unsetenv only forgets the pointers: the strings stay readable in the process's own memory.
     """
     with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
-    start, end = (
-        int(fields[47]),
-        int(fields[48]),
-    )  # env_start and env_end: fields 50 and 51 of proc(5)
-    if 0 < start < end:
-        ctypes.memset(start, 0, end - start)
+    arguments, environment = fields[45:47], fields[47:49]  # fields 48 to 51 of proc(5)
+    for (start, end), text in ((map(int, arguments), name), (map(int, environment), "")):
+        if 0 < start < end:
+            ctypes.memset(start, 0, end - start)
+            ctypes.memmove(start, os.fsencode(text), min(len(text), end - start - 1))

@@ -1,10 +1,14 @@
 """The judge's own conduct: failures by fault, what a device can't, processes, secrets."""
 
+import contextlib
 import os
+import secrets
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -183,28 +187,56 @@ def test_stages_can_be_chosen() -> None:
         Options(stages=("guess",))
 
 
+MARKED = """import ctypes
+ctypes.CDLL(None).prctl(15, b"{mark}")  # PR_SET_NAME: what it forks has the name too
+"""
+
+
 def test_nothing_of_a_candidate_outlives_its_run(judge: Judge) -> None:
-    before = set(processes())
-    judge.judge(exploit(SLEEPERS))
-    until = time.monotonic() + 5
-    while (left := set(processes()) - before) and time.monotonic() < until:
+    mark = f"kbx-{secrets.token_hex(5)}"
+    source = MARKED.format(mark=mark) + exploit(SLEEPERS).source
+    seen: list[int] = []
+
+    def look(stage: str, _done: int, _total: int) -> None:
+        if stage == "check":
+            seen.extend(processes_named(mark))
+
+    judge.judge(Candidate("relu", source), progress=look)
+    assert len(set(seen)) >= 2, "neither the candidate nor what it left behind was seen at all"
+    until = time.monotonic() + 30
+    while (left := processes_named(mark)) and time.monotonic() < until:
         os.sched_yield()
-    assert not left, [processes()[pid] for pid in left]
+    assert not left
 
 
-def processes() -> dict[int, str]:
-    """Nurseries and all that was forked from them, by process number."""
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/cmdline", "rb") as file:
-                    line = file.read().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-            if "runner.engine.nursery" in line:
-                found[int(name)] = line
+def processes_named(name: str) -> list[int]:
+    """Those that carry a name of their own, wherever they were reparented to."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            if path.read_text().strip() == name:
+                found.append(int(path.parent.name))
     return found
+
+
+SURROUNDINGS = """
+import os
+import sys
+
+told = [*sys.argv, *sys.orig_argv, *sys.path, *os.environ, *os.environ.values(), os.getcwd()]
+with open("/proc/self/cmdline") as line:
+    told.append(line.read().replace("\\0", " "))
+print(*told, sep="\\n")
+"""
+
+
+def test_a_candidate_is_not_told_where_the_judge_lies_nor_what_it_is_called(judge: Judge) -> None:
+    """Or one that works only where a path says `test` or `check` passes there."""
+    lines = judge.judge(Candidate("relu", RELU + SURROUNDINGS)).log_tail.splitlines()
+    assert lines[:2] == ["candidate", "candidate"]
+    assert lines[-1].strip() == "candidate"
+    outside = [line for line in lines if not line.startswith(sys.prefix)]
+    assert not [line for line in outside if str(ROOT) in line or "nursery" in line]
 
 
 def test_a_candidate_sees_no_secret_of_its_judge(monkeypatch: pytest.MonkeyPatch) -> None:
