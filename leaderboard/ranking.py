@@ -1,27 +1,20 @@
 """The only place that ranks: tasks solved, then geometric-mean speedup, with rank intervals.
 
 The interval comes from a paired bootstrap over tasks: each draw takes the same tasks, with
-replacement, for every method, and ranks them anew. Standard library only, as the web process has
-no numpy; instead the sums of all methods are carried in one integer, a 64-bit lane for each with
-the sum of log2 speedups in 32 bits, tasks timed and tasks solved in 16 each, so that adding a drawn
-task's integer adds it to every method at once.
+replacement, for every method, and ranks them anew. All draws are made at once: how often each draw
+takes each task, times what each method has on each task. Logarithms of speedups are whole numbers
+there (fixed point, at most 32 bits in sum), so that sums are exact and equal methods tie.
 """
 
 import math
-import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any
 
 from leaderboard.figures import Interval
+from leaderboard.statistics.arrays import Array, numpy
+from leaderboard.statistics.bootstrap import DRAWS, SEED, ends, resamplings
 
-DRAWS = 1000
-SEED = 176  # fixed, so that a page shows the same interval on each visit
-TAIL = 0.025
-LANE_BYTES = 8
-TIMED, SOLVED = 1 << 32, 1 << 48  # one task, in a lane
 MOST_TASKS = (1 << 16) - 1
 LOG_OFFSET = 64  # keeps them positive; a speedup beyond 2**-64 or 2**64 counts as that
 MOST_LOGS = 1 << 32  # what their sum stays below, and so outweighs every mean
@@ -30,8 +23,6 @@ LEAST_SPREAD = 1.0  # of log2 speedups over tasks, where too few were timed to t
 # Student's 97.5 % quantile by degrees of freedom; of those that aren't here the next lower holds.
 STUDENT = {0: 1.96, 1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 8: 2.306}
 STUDENT |= {10: 2.228, 15: 2.131, 20: 2.086, 30: 2.042, 60: 2.0, 120: 1.98}
-NEIGHBOURS = 2  # tasks of a handful: with 1000 draws of 176, less than half the additions
-Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +48,13 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
-    """One resampling, by entry. `means`: of log2 speedups in the lanes' fixed point, 0 where none
-    was timed, which so comes after those that solved as many. `keys`: what is ranked, most first.
+class Sums:
+    """Draws x entries. `means`: of log2 speedups in fixed point, 0 where none was timed, which so
+    comes after those that solved as many. `keys`: what is ranked, most first.
     """
 
-    means: Sequence[float]
-    keys: Sequence[float]
+    means: Array
+    keys: Array
 
 
 def rank(
@@ -73,18 +64,18 @@ def rank(
     if not entries:
         return []
     if len(tasks) > MOST_TASKS:
-        raise ValueError(f"{len(tasks)} tasks to rank by; at most {MOST_TASKS} fit into a lane")
+        raise ValueError(f"{len(tasks)} tasks to rank by; at most {MOST_TASKS} can be summed")
     scale = MOST_LOGS // (2 * LOG_OFFSET * max(1, len(tasks))) - 1
-    lanes = [_lanes(entries, task, scale) for task in tasks]
-    whole = _unpack(sum(lanes), len(entries))
-    sample = _bootstrap(lanes, len(entries), draws, seed)
-    ranks = _rank_intervals(sample, len(entries))
-    columns = list(zip(whole.means, *[draw.means for draw in sample], strict=True))
-    logs = [_logs(entry, tasks) for entry in entries]
-    doubt = _doubt(logs)
-    positions = competition_ranks(whole.keys)
+    table = _table(entries, tasks, scale)
+    whole = _sums(numpy().ones((1, len(tasks))), table)
+    drawn = _sums(resamplings(len(tasks), draws, seed), table) if tasks else whole
+    positions = competition_ranks(whole.keys)[0].tolist()
+    ranks = _rank_intervals(drawn.keys) if tasks else [(1, len(entries))] * len(entries)
+    timed = table.timed.sum(axis=0).astype(int).tolist()
+    speedups = _speedups(whole.means[0], drawn.means, scale, _doubts(entries, tasks, timed))
     order = sorted(range(len(entries)), key=lambda i: (positions[i], entries[i].key))
     groups = _tie_groups([ranks[i] for i in order])
+    solved = table.solved.sum(axis=0).astype(int).tolist()
     return [
         Placed(
             key=entries[i].key,
@@ -92,19 +83,26 @@ def rank(
             rank_low=min(ranks[i][0], positions[i]),
             rank_high=max(ranks[i][1], positions[i]),
             group=group,
-            solved=sum(1 for task in tasks if task in entries[i].solved),
-            timed=len(logs[i]),
-            speedup=_speedup(scale, _own_doubt(doubt, len(logs[i])), *columns[i]),
+            solved=solved[i],
+            timed=timed[i],
+            speedup=speedups[i],
         )
         for i, group in zip(order, groups, strict=True)
     ]
 
 
-def competition_ranks(keys: Sequence[float]) -> list[int]:
-    """1, 2, 2, 4, the largest key first: equals share the better rank."""
-    worst_first = zip(sorted(keys), range(len(keys), 0, -1), strict=True)
-    best = dict(worst_first)  # of equal keys the last one stays: the better rank
-    return list(map(best.__getitem__, keys))
+def competition_ranks(keys: Array) -> Array:
+    """Of each row: 1, 2, 2, 4, the largest key first: equals share the better rank."""
+    np = numpy()
+    order = np.argsort(-keys, axis=1, kind="stable")
+    ordered = np.take_along_axis(keys, order, axis=1)
+    places = np.arange(1, keys.shape[1] + 1)
+    is_worse = np.ones(keys.shape, dtype=bool)
+    is_worse[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    ranks = np.empty(keys.shape, dtype=np.int64)
+    best = np.maximum.accumulate(np.where(is_worse, places, 0), axis=1)
+    np.put_along_axis(ranks, order, best, axis=1)
+    return ranks
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
@@ -114,74 +112,49 @@ def geometric_mean(values: Sequence[float]) -> float | None:
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
-def _lanes(entries: Sequence[Entry], task: Hashable, scale: int) -> int:
-    """What a task adds to every entry, in one integer."""
-    words = b"".join(_lane(e, task, scale).to_bytes(LANE_BYTES, "little") for e in entries)
-    return int.from_bytes(words, "little")
-
-
-def _lane(entry: Entry, task: Hashable, scale: int) -> int:
-    if task not in entry.solved:
-        return 0
-    speedup = entry.solved[task]
-    if speedup is None:
-        return SOLVED
-    log = min(max(math.log2(speedup), -LOG_OFFSET), LOG_OFFSET)
-    return SOLVED + TIMED + max(1, round((log + LOG_OFFSET) * scale))
-
-
-def _unpack(total: int, count: int) -> Draw:
-    lanes = memoryview(total.to_bytes(count * LANE_BYTES, "little"))
-    halves, quarters = lanes.cast("I"), lanes.cast("H")
-    logs, timed, solved = halves[::2].tolist(), quarters[2::4].tolist(), quarters[3::4].tolist()
-    means = [log / count if count else 0.0 for log, count in zip(logs, timed, strict=True)]
-    keys = [MOST_LOGS * count + mean for count, mean in zip(solved, means, strict=True)]
-    return Draw(means, keys)
-
-
-def _bootstrap(lanes: Sequence[int], count: int, draws: int, seed: int) -> list[Draw]:
-    if not lanes:
-        return []
-    shared = _resamplings(len(lanes), draws, seed)
-    handfuls = [sum(map(lanes.__getitem__, tasks)) for tasks in shared.handfuls]
-    return [_unpack(sum(map(handfuls.__getitem__, draw)), count) for draw in shared.draws]
-
-
 @dataclass(frozen=True, slots=True)
-class Resamplings:
-    """Draws of tasks. What a draw takes of a few neighbours is a handful, and most handfuls are in
-    many draws: each is added up once, and a draw is a sum of handfuls.
+class Table:
+    """Tasks x entries, as floats to multiply with: solved (0 or 1), timed (0 or 1), and the log2 of
+    the speedup in fixed point, 0 where there is none.
     """
 
-    handfuls: tuple[tuple[int, ...], ...]  # positions of tasks
-    draws: tuple[tuple[int, ...], ...]  # positions of handfuls
+    solved: Array
+    timed: Array
+    logs: Array
 
 
-@lru_cache(maxsize=32)  # a selection's size has always the same draws; a handful of sizes are asked
-def _resamplings(size: int, draws: int, seed: int) -> Resamplings:
-    generator = random.Random(seed)  # noqa: S311  resampling, no secret
-    handfuls: dict[tuple[int, ...], int] = {}
-    drawn: list[tuple[int, ...]] = []
-    for _ in range(draws):
-        tasks = sorted(generator.choices(range(size), k=size))
-        taken = [tuple(group) for _, group in groupby(tasks, lambda task: task // NEIGHBOURS)]
-        drawn.append(tuple(handfuls.setdefault(few, len(handfuls)) for few in taken))
-    return Resamplings(tuple(handfuls), tuple(drawn))
+def _table(entries: Sequence[Entry], tasks: Sequence[Hashable], scale: int) -> Table:
+    np = numpy()
+    size = (len(tasks), len(entries))
+    table = Table(np.zeros(size), np.zeros(size), np.zeros(size))
+    position = {task: at for at, task in enumerate(tasks)}
+    for column, entry in enumerate(entries):
+        for task, speedup in entry.solved.items():
+            row = position.get(task)
+            if row is None:
+                continue
+            table.solved[row, column] = 1
+            if speedup is not None:
+                table.timed[row, column] = 1
+                table.logs[row, column] = speedup
+    is_timed = table.timed > 0
+    logs = np.clip(np.log2(table.logs, where=is_timed, out=table.logs), -LOG_OFFSET, LOG_OFFSET)
+    table.logs[:] = np.where(is_timed, np.maximum(1, np.rint((logs + LOG_OFFSET) * scale)), 0)
+    return table
 
 
-def _rank_intervals(sample: Sequence[Draw], count: int) -> list[tuple[int, int]]:
-    if not sample:
-        return [(1, count)] * count
-    columns = map(sorted, zip(*[competition_ranks(draw.keys) for draw in sample], strict=True))
-    return [(_low(column), _high(column)) for column in columns]
+def _sums(counts: Array, table: Table) -> Sums:
+    """`counts`: draws x tasks, how often each is taken."""
+    np = numpy()
+    solved, timed, logs = counts @ table.solved, counts @ table.timed, counts @ table.logs
+    means = np.divide(logs, timed, where=timed > 0, out=np.zeros_like(logs))
+    return Sums(means, MOST_LOGS * solved + means)
 
 
-def _low(column: Sequence[Number]) -> Number:
-    return column[math.floor(TAIL * (len(column) - 1))]
-
-
-def _high(column: Sequence[Number]) -> Number:
-    return column[math.ceil((1 - TAIL) * (len(column) - 1))]
+def _rank_intervals(keys: Array) -> list[tuple[int, int]]:
+    ranks = numpy().sort(competition_ranks(keys), axis=0)
+    low, high = ends(len(ranks))
+    return list(zip(ranks[low].tolist(), ranks[high].tolist(), strict=True))
 
 
 def _tie_groups(intervals: Sequence[tuple[int, int]]) -> list[int]:
@@ -193,6 +166,16 @@ def _tie_groups(intervals: Sequence[tuple[int, int]]) -> list[int]:
             first, group = (low, high), group + 1
         groups.append(group)
     return groups
+
+
+def _doubts(
+    entries: Sequence[Entry], tasks: Sequence[Hashable], timed: Sequence[int]
+) -> list[float]:
+    """What each entry's interval is at least, either side, in log2: of those with few tasks."""
+    if not any(0 < count < FEW for count in timed):
+        return [0.0] * len(entries)
+    doubt = _doubt([_logs(entry, tasks) for entry in entries])
+    return [doubt / math.sqrt(count) if 0 < count < FEW else 0.0 for count in timed]
 
 
 def _logs(entry: Entry, tasks: Sequence[Hashable]) -> list[float]:
@@ -217,17 +200,24 @@ def _squares(own: Sequence[float]) -> float:
     return math.fsum((log - mean) ** 2 for log in own)
 
 
-def _own_doubt(doubt: float, timed: int) -> float:
-    return doubt / math.sqrt(timed) if 0 < timed < FEW else 0.0
-
-
-def _speedup(scale: int, doubt: float, mean: float, *drawn: float) -> Interval | None:
-    """The geometric mean with its bootstrap interval over tasks, or with `doubt`, in log2, where
-    that is wider.
+def _speedups(
+    means: Array, drawn: Array, scale: int, doubts: Sequence[float]
+) -> list[Interval | None]:
+    """Each entry's geometric mean with its bootstrap interval over tasks, or with its doubt where
+    that is wider; None where nothing was timed. Draws without a timed task say nothing.
     """
-    if not mean:
-        return None
-    column = sorted(filter(None, drawn)) or [mean]
+    columns = numpy().sort(drawn, axis=0).T
+    return [
+        _interval(float(mean), column[column > 0], scale, doubt) if mean else None
+        for mean, column, doubt in zip(means, columns, doubts, strict=True)
+    ]
+
+
+def _interval(mean: float, ordered: Array, scale: int, doubt: float) -> Interval:
+    low = high = mean
+    if len(ordered):
+        first, last = ends(len(ordered))
+        low, high = float(ordered[first]), float(ordered[last])
     away = doubt * scale
-    low, high = min(_low(column), mean - away), max(_high(column), mean + away)
+    low, high = min(low, mean - away), max(high, mean + away)
     return Interval(*(2 ** (value / scale - LOG_OFFSET) for value in (mean, low, high)))

@@ -1,1 +1,1 @@
-"""Pure statistics: numbers in, numbers out. Standard library only, as pages import it."""
+"""Pure statistics: numbers in, numbers out. What is large is worked out by numpy, imported late."""

@@ -16,11 +16,11 @@ from leaderboard.charts.base import Table, csv_text
 from leaderboard.charts.registry import CHARTS
 from leaderboard.conditional import conditional, generation, personal
 from leaderboard.filters import read_choice, unknown
-from leaderboard.ranking import DRAWS
 from leaderboard.rows import Board as Ranking
 from leaderboard.rows import Standing
 from leaderboard.selectors import board as boards
 from leaderboard.selectors import methods, runs, static, tasks
+from leaderboard.statistics.bootstrap import DRAWS
 from leaderboard.views import history
 
 HOME_ROWS = 10

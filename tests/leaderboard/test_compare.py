@@ -137,7 +137,7 @@ SPEEDS = [
     ([64.0] * 4 + [1.0] * 6, "as only one of mean and tasks says so: Ann is 5.28x"),
     (
         [2.0, 1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 0.9],
-        "as only one of mean and tasks says so: Ann is 1.23x [1.11, 1.45]",
+        "as only one of mean and tasks says so: Ann is 1.23x [1.08, 1.45]",
     ),
     ([0.01] + [1.1] * 20, "who is faster can't be told, as mean and tasks disagree: Bob"),
     ([WRONG], "No task was solved and timed for both"),

@@ -1,20 +1,19 @@
 """Ranking: golden orders, ties, missing values, determinism."""
 
 import math
-import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leaderboard.ranking import (
-    SEED,
     Entry,
-    _resamplings,
     competition_ranks,
     geometric_mean,
     rank,
 )
+from leaderboard.statistics.arrays import numpy
+from leaderboard.statistics.bootstrap import resamplings
 
 TASKS = list(range(40))
 
@@ -150,14 +149,14 @@ def test_no_speedup_is_too_small_or_too_large_to_rank():
     assert [p.key for p in placed] == ["huge", "tiny"]
 
 
-def test_more_tasks_than_a_lane_can_count_are_refused():
+def test_more_tasks_than_can_be_summed_exactly_are_refused():
     with pytest.raises(ValueError, match="at most 65535"):
         rank([entry("a", range(1))], range(65536))
 
 
 @pytest.mark.parametrize("speedup", [2.0**64, 2.0**-64, 1.5])
-def test_a_full_lane_does_not_run_over(speedup):
-    """Every task solved at the largest and the smallest speedup, beside an empty lane."""
+def test_the_largest_sums_stay_exact(speedup):
+    """Every task solved at the largest and the smallest speedup, beside an empty entry."""
     full, empty = rank(
         [entry("full", range(60_000), speedup), entry("none", range(0))], range(60_000), draws=2
     )
@@ -168,21 +167,18 @@ def test_a_full_lane_does_not_run_over(speedup):
     assert (empty.solved, empty.speedup) == (0, None)
 
 
-@pytest.mark.parametrize("size", [1, 3, 4, 5, 176])
-def test_handfuls_make_up_whole_draws(size):
-    """Each draw takes as many tasks as there are, the same ones that a plain draw would."""
-    shared = _resamplings(size, 50, SEED)
-    generator = random.Random(SEED)
-    for draw in shared.draws:
-        tasks = [task for handful in draw for task in shared.handfuls[handful]]
-        assert tasks == sorted(generator.choices(range(size), k=size))
-    assert len(set(shared.handfuls)) == len(shared.handfuls)
+@pytest.mark.parametrize("size", [1, 3, 176])
+def test_each_draw_takes_as_many_tasks_as_there_are_and_all_alike(size):
+    counts = resamplings(size, 400)
+    assert counts.shape == (400, size)
+    assert set(counts.sum(axis=1)) == {size}
+    assert all(abs(mean - 1) < 0.25 for mean in counts.mean(axis=0)), "none is preferred"
 
 
-@given(st.lists(st.integers(0, 9)))
-def test_ranks_count_who_is_better(keys):
-    expected = [1 + sum(other > key for other in keys) for key in keys]
-    assert competition_ranks(keys) == expected
+@given(st.lists(st.lists(st.integers(0, 9), min_size=5, max_size=5), min_size=1, max_size=4))
+def test_ranks_count_who_is_better(rows):
+    expected = [[1 + sum(other > key for other in keys) for key in keys] for keys in rows]
+    assert competition_ranks(numpy().array(rows, dtype=float)).tolist() == expected
 
 
 ratios = st.floats(min_value=1e-6, max_value=1e6)
@@ -191,8 +187,8 @@ solutions = st.dictionaries(st.integers(0, 11), st.one_of(st.none(), ratios))
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(solutions, min_size=1, max_size=6))
-def test_packed_sums_agree_with_plain_arithmetic(solved):
-    """The integer lanes are only a fast way of adding: counts are exact, means nearly."""
+def test_sums_agree_with_plain_arithmetic(solved):
+    """Arrays are only a fast way of adding: counts are exact, means nearly."""
     entries = [Entry(str(i), found) for i, found in enumerate(solved)]
     for placed in rank(entries, range(12), draws=20):
         found = solved[int(placed.key)]
