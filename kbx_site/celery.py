@@ -6,6 +6,7 @@ GPU product, `builds` sources to compilers that need no board, and `site` carrie
 back to the database.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ HARD_LIMIT_SECONDS = 1800
 # Redis hands a message out again when it was not acknowledged in this time: must exceed the limit.
 VISIBILITY_SECONDS = HARD_LIMIT_SECONDS + 600
 SWEEP_SECONDS = 10
+LOADED_BY = os.getpid()  # of a worker with a pool: the worker, in each of the pool's processes
 SCHEMES = ("filesystem", "redis", "rediss", "amqp", "amqps")
 
 
@@ -125,4 +127,4 @@ def die_with_the_worker(**_: Any) -> None:
     """
     from runner.processes import die_with_parent
 
-    die_with_parent()
+    die_with_parent(LOADED_BY)

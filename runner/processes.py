@@ -1,4 +1,8 @@
-"""Child processes of ours: started in their own group, ended as a group, never left behind."""
+"""Child processes of ours: started in their own group, ended with all below, never left behind.
+
+Who starts others calls `adopt` first: then what a dead child leaves becomes ours and is ended, too.
+And what we start dies with us, however we went.
+"""
 
 import contextlib
 import ctypes
@@ -7,22 +11,54 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 POLL_SECONDS = 0.1
+END_SECONDS = 10.0  # a killed process may be in the middle of a call into a driver
 
 
-def die_with_parent(sign: int = signal.SIGKILL) -> None:
-    """Ask Linux to signal this process when its parent is gone, however the parent went."""
+def die_with_parent(parent: int) -> None:
+    """Ask Linux to kill this process when its parent, whose number is given, is gone; at once when
+    it is gone already.
+    """
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, sign)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _end_with_parent() -> None:
-    die_with_parent(signal.SIGTERM)
+def adopt() -> None:
+    """What loses its parent anywhere below this process becomes its child, for `end_orphans`."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def children_of(pid: int) -> Iterator[int]:
+    """The processes that this one is the parent of, the dead among them that nobody waited for."""
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            yield from map(int, listed.read_text().split())
+
+
+def end_orphans(ours: Collection[int] = ()) -> None:
+    """Kill all children of this process except those, then what that leaves, until none is left.
+
+    A process that can't be killed is left after seconds: nothing can be done about it from here.
+    """
+    deadline = time.monotonic() + END_SECONDS
+    while orphans := [pid for pid in children_of(os.getpid()) if pid not in ours]:
+        for pid in orphans:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        if time.monotonic() > deadline:
+            return
+        time.sleep(POLL_SECONDS / 10)
 
 
 @dataclass
@@ -49,7 +85,8 @@ class Child:
                 stdout=out,
                 stderr=subprocess.STDOUT if out else None,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,  # safe: we start children from one thread
+                # Safe: we start children from one thread.
+                preexec_fn=partial(die_with_parent, os.getpid()),
             )
 
     @property
@@ -67,19 +104,23 @@ class Child:
         self.process.wait()
 
 
-def wait_all(children: Sequence[Child], seconds: float | None) -> bool:
-    """True when all have ended; False when `seconds` passed first (None: no limit)."""
-    deadline = None if seconds is None else time.monotonic() + seconds
+def wait_all(children: Sequence[Child], seconds: float) -> bool:
+    """True when all have ended; False when `seconds` passed first."""
+    deadline = time.monotonic() + seconds
     while any(child.is_alive for child in children):
-        if deadline is not None and time.monotonic() > deadline:
+        if time.monotonic() > deadline:
             return False
         time.sleep(POLL_SECONDS)
     return True
 
 
-def stop_all(children: Sequence[Child], grace: float) -> None:
+def stop_all(
+    children: Sequence[Child],
+    grace: float,
+    signals: Sequence[int] = (signal.SIGTERM, signal.SIGQUIT),
+) -> None:
     """SIGTERM, `grace` seconds, SIGQUIT (Celery: give jobs back), `grace` seconds, SIGKILL."""
-    for sign in (signal.SIGTERM, signal.SIGQUIT):
+    for sign in signals:
         for child in children:
             child.signal(sign)
         if wait_all(children, grace):

@@ -21,7 +21,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from runner.processes import Child, stop_all
+from runner.processes import Child, adopt, end_orphans, stop_all
 from runner.sandbox import probe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,14 +182,17 @@ def manage(plan: Plan, *arguments: str) -> str:
 
 def serve(plan: Plan, console: Console, exit_when_judged: bool) -> int:
     """Start everything, show progress, end everything. Returns the number of lost judgements."""
-    children = [web(plan)]
+    adopt()
+    children: list[Child] = []
     try:
+        children.append(web(plan))
         wait_for_web(plan, children[0])
         console.print(f"[bold]{plan.address}[/bold]  (Ctrl-C stops all of it)", highlight=False)
         children.append(worker(plan))
         return watch(plan, children, console, exit_when_judged)
     finally:
         stop_all(children[::-1], GRACE_SECONDS)
+        end_orphans()
 
 
 def web(plan: Plan) -> Child:

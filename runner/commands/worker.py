@@ -14,14 +14,15 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
-from runner.processes import Child, stop_all, wait_all
+from runner.processes import Child, adopt, end_orphans, stop_all
 
 if TYPE_CHECKING:
     from runner.engine import DeviceSpec
@@ -30,7 +31,7 @@ logger = logging.getLogger("kbx.worker")
 
 ANNOUNCE_SECONDS = 15
 RESTART_SECONDS = 5  # between a worker's death and its successor: no tight loop over a broken host
-GRACE_SECONDS = 20
+HURRIED_SECONDS = 5  # for Celery to give jobs back to the broker, once it must end
 # What only matters to many workers that talk to one another, which ours don't.
 QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
@@ -110,19 +111,22 @@ class Crew:
     """The workers, watched until somebody says stop: one child per seat, then the site's."""
 
     seats: Sequence[Seat]
-    children: list[Child]
+    children: list[Child] = field(default_factory=list)
+    stopped: threading.Event = field(default_factory=threading.Event)
+    hurried: threading.Event = field(default_factory=threading.Event)
 
-    def __post_init__(self) -> None:
-        self.stops = 0
-        self.stopped = threading.Event()
+    def listen(self) -> None:
+        """Before the first child starts: a signal that comes earlier must not leave it behind."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+            signal.signal(number, self.on_signal)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """The first signal lets the judgements in hand end, the second gives them back."""
-        self.stops += 1
+        """The first signal lets the judgements in hand end; a second, or SIGQUIT, gives them back
+        at once.
+        """
+        if self.stopped.is_set() or number == signal.SIGQUIT:
+            self.hurried.set()
         self.stopped.set()
-        if self.stops > 1:
-            for child in self.children:
-                child.signal(signal.SIGQUIT)
 
     def watch(self) -> None:
         """Announce the boards and replace workers that died, until stopped."""
@@ -135,6 +139,7 @@ class Crew:
                 if not child.is_alive and not self.stopped.wait(RESTART_SECONDS):
                     logger.error("worker %s died: started again", child.name)
                     child.kill_group()
+                    self.end_orphans()
                     child.start()
 
     def announce(self) -> None:
@@ -148,12 +153,18 @@ class Crew:
             except Exception:  # the broker is away; the workers wait for it, and so do we
                 logger.warning("board %s not announced", seat.name, exc_info=True)
 
+    def end_orphans(self) -> None:
+        """What a dead worker left would use the board beside its successor."""
+        end_orphans([child.process.pid for child in self.children])
+
     def end(self) -> None:
-        """Warm: wait for what is in hand. A second signal cuts that short."""
+        """Warm: wait for what is in hand. A second signal cuts that short. Nothing is left."""
         for child in self.children:
             child.signal(signal.SIGTERM)
-        wait_all(self.children, None)
-        stop_all(self.children, GRACE_SECONDS)
+        while any(child.is_alive for child in self.children) and not self.hurried.wait(0.2):
+            pass
+        stop_all(self.children, HURRIED_SECONDS, [signal.SIGQUIT])
+        end_orphans()
 
 
 @click.command()
@@ -197,16 +208,27 @@ def work(places: Sequence[Seat], site_queue: bool, builds: bool = False) -> None
     from kbx_site.celery import set_up_logging
 
     set_up_logging()
-    children = [seat_worker(seat) for seat in places]
-    if site_queue:
-        children += [site_worker(), clock()]
-    if builds:
-        children.append(build_worker())
-    crew = Crew(places, children)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, crew.on_signal)
-    for child in children:
+    adopt()
+    crew = Crew(places)
+    crew.listen()
+    for start in starters(places, site_queue, builds):
+        if crew.stopped.is_set():
+            break
+        child = start()
+        crew.children.append(child)
         logger.info("worker %s started, pid=%d", child.name, child.process.pid)
     crew.watch()
     logger.info("ending: waiting for judgements in hand; a second signal gives them back")
     crew.end()
+
+
+def starters(
+    places: Sequence[Seat], site_queue: bool, builds: bool
+) -> Iterator[Callable[[], Child]]:
+    """What starts each of the workers, the seats' first."""
+    for place in places:
+        yield partial(seat_worker, place)
+    if site_queue:
+        yield from (site_worker, clock)
+    if builds:
+        yield build_worker
