@@ -18,7 +18,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from benchmark import vocabulary
-from benchmark.models import Board, Candidate, Gpu, Run, Task
+from benchmark.models import Board, Candidate, Gpu, Run, Submission, Task
 from kbx_site.celery import app
 from runner.accounts import quota
 from runner.models import Device, Job
@@ -216,7 +216,7 @@ def retry(job: Job, reason: str) -> None:
 
 
 @transaction.atomic
-def cancel(jobs: Iterable[Job]) -> int:
+def cancel(jobs: Iterable[Job], reason: str = "") -> int:
     """Take open jobs back. A board that is at one goes on; its report will be ignored.
 
     What no board has begun is given back to the quota it was charged to; a board's time isn't.
@@ -224,10 +224,24 @@ def cancel(jobs: Iterable[Job]) -> int:
     keys = [job.pk for job in jobs]
     open_ones = Job.objects.open().filter(pk__in=keys)
     quota.refund(open_ones.filter(state=vocabulary.QUEUED))
-    cancelled = open_ones.update(state=vocabulary.CANCELLED, ended_at=timezone.now())
+    ended = {"state": vocabulary.CANCELLED, "ended_at": timezone.now()}
+    cancelled = open_ones.update(**ended, **({"reason": reason} if reason else {}))
     if cancelled:
         Board.bump()  # fewer wait
     return cancelled
+
+
+def cancel_of_submissions(submissions: Iterable[Submission], reason: str) -> int:
+    """Take back all that is open of them; returns how many jobs were."""
+    return cancel(Job.objects.open().filter(candidate__submission__in=submissions), reason)
+
+
+def cancel_of_tasks(tasks: Iterable[Task], reason: str) -> int:
+    return cancel(Job.objects.open().filter(candidate__task__in=tasks), reason)
+
+
+def cancel_of_user(user: Any, reason: str) -> int:
+    return cancel(Job.objects.open().filter(candidate__submission__submitted_by=user), reason)
 
 
 def sweep() -> int:

@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from benchmark.models import Gpu, Run, Submission
+from benchmark.models import Gpu, Run, Submission, Task
 from runner import dispatch, recording
 from runner.models import Device, Job
 
@@ -294,6 +294,22 @@ def test_cancelled_jobs_are_not_sent_and_not_recorded(
     job = Job.objects.first()
     assert outbox.jobs() == []
     assert recording.record_report(str(job.uuid), 1, BOARD, make.report(job)) is None
+
+
+def test_what_is_open_of_submissions_tasks_and_accounts_is_taken_back_with_a_reason(
+    h200: Gpu, make: Any, committed: Any, django_user_model: Any
+) -> None:
+    user = django_user_model.objects.create(username="one")
+    theirs, other = make.submission("a", tasks=2), make.submission("b", tasks=3)
+    Submission.objects.filter(pk=theirs.pk).update(submitted_by=user)
+    with committed():
+        enqueue(theirs, h200)
+        enqueue(other, h200)
+    assert dispatch.cancel_of_user(user, "banned") == 2
+    assert dispatch.cancel_of_tasks(Task.objects.filter(slug="task0"), "retired") == 1
+    assert dispatch.cancel_of_submissions([other], "withdrawn") == 2
+    reasons = Job.objects.filter(state="cancelled").values_list("reason", flat=True)
+    assert Counter(reasons) == {"banned": 2, "retired": 1, "withdrawn": 2}
 
 
 def test_missing_judgements_are_asked_for_once(
