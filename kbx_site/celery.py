@@ -127,4 +127,5 @@ def die_with_the_worker(**_: Any) -> None:
     """
     from runner.processes import die_with_parent
 
-    die_with_parent(LOADED_BY)
+    if os.getpid() != LOADED_BY:  # a worker without a pool says this of itself
+        die_with_parent(LOADED_BY)
