@@ -15,6 +15,7 @@ from statistics import fmean, median
 from leaderboard import ranking
 from leaderboard.figures import Interval
 from leaderboard.rows import GpuRow, Result
+from leaderboard.statistics.arrays import Array, numpy
 from leaderboard.statistics.correlation import Agreement, agreement
 
 TAIL = 40  # one part in 40 beyond each end: 95 % between; whole, as 2**n is exact
@@ -42,14 +43,22 @@ class Candidate:
     key: Hashable
     on: Mapping[int, Result]
 
-    def speedups(self, gpus: Iterable[GpuRow]) -> dict[int, float]:
-        """By device, where it passed and was timed."""
-        return {
-            gpu.id: result.speedup.value
-            for gpu in gpus
-            if gpu.can_time and (result := self.on.get(gpu.id))
-            if result.is_solved and result.speedup
-        }
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Candidates x devices, as arrays to compare columns of. `solved`: 1, 0, or -1 where it was not
+    judged; `speed`: NaN unless it passed and was timed on a device that times.
+    """
+
+    candidates: Sequence[Candidate]
+    gpus: Sequence[GpuRow]
+    solved: Array
+    speed: Array
+
+    def only(self, rows: Array) -> "Grid":
+        """Those at these positions."""
+        kept = [self.candidates[row] for row in rows.tolist()]
+        return Grid(kept, self.gpus, self.solved[rows], self.speed[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,48 +156,72 @@ def mixed(found: Sequence[Candidate]) -> int:
     return sum(count > 1 for count in kinds.values())
 
 
-def disagreements(found: Iterable[Candidate], gpus: Sequence[GpuRow]) -> tuple[Disagreement, ...]:
-    rows = (
+def grid(found: Sequence[Candidate], gpus: Sequence[GpuRow]) -> Grid:
+    np = numpy()
+    columns = {gpu.id: (at, gpu.can_time) for at, gpu in enumerate(gpus)}
+    size = (len(found), len(gpus))
+    solved, speed = np.full(size, -1, dtype=np.int8), np.full(size, np.nan)
+    for row, candidate in enumerate(found):
+        for gpu, result in candidate.on.items():
+            if gpu not in columns:
+                continue
+            column, can_time = columns[gpu]
+            passed = result.is_solved
+            solved[row, column] = passed
+            if passed and can_time and result.speedup:
+                speed[row, column] = result.speedup.value
+    return Grid(found, gpus, solved, speed)
+
+
+def disagreements(found: Grid) -> tuple[Disagreement, ...]:
+    differ = (found.solved == 1).any(axis=1) & (found.solved == 0).any(axis=1)
+    return tuple(
         Disagreement(
             candidate.method,
             candidate.task,
-            _with_outcome(candidate, gpus, solved=True),
-            _with_outcome(candidate, gpus, solved=False),
+            _with_outcome(candidate, found.gpus, solved=True),
+            _with_outcome(candidate, found.gpus, solved=False),
         )
-        for candidate in found
+        for candidate in found.only(differ.nonzero()[0]).candidates
     )
-    return tuple(row for row in rows if row.passed and row.failed)
 
 
-def pairs(
-    found: Sequence[Candidate],
-    gpus: Sequence[GpuRow],
-    places: Mapping[int, Mapping[int, int]],
-) -> tuple[Pair, ...]:
+def pairs(found: Grid, places: Mapping[int, Mapping[int, int]]) -> tuple[Pair, ...]:
     """Every two devices. `places`: device -> method -> place on its board, by what ranks there."""
-    return tuple(_pair(found, left, right, places) for left, right in combinations(gpus, 2))
+    tasks = numpy().array([candidate.task for candidate in found.candidates], dtype=int)
+    columns = combinations(range(len(found.gpus)), 2)
+    return tuple(_pair(found, left, right, tasks, places) for left, right in columns)
 
 
-def ratios(found: Iterable[Candidate], gpus: Sequence[GpuRow]) -> tuple[Ratio, ...]:
+def ratios(found: Grid) -> tuple[Ratio, ...]:
     """Largest first: candidates timed on two GPUs or more."""
-    by_id = {gpu.id: gpu for gpu in gpus}
-    rows = []
-    for candidate in found:
-        speedups = candidate.speedups(gpus)
-        if len(speedups) > 1:
-            best = max(speedups, key=speedups.__getitem__)
-            worst = min(speedups, key=speedups.__getitem__)
-            rows.append(
-                Ratio(
-                    candidate.method,
-                    candidate.task,
-                    speedups[best] / speedups[worst],
-                    len(speedups),
-                    (by_id[best], candidate.on[best]),
-                    (by_id[worst], candidate.on[worst]),
-                )
-            )
+    np = numpy()
+    timed = ~np.isnan(found.speed)
+    several = found.only((timed.sum(axis=1) > 1).nonzero()[0])
+    if not several.candidates:
+        return ()
+    best, worst = np.nanargmax(several.speed, axis=1), np.nanargmin(several.speed, axis=1)
+    rows = (
+        _ratio(candidate, several.gpus, speeds, ends)
+        for candidate, speeds, *ends in zip(
+            several.candidates, several.speed.tolist(), best.tolist(), worst.tolist(), strict=True
+        )
+    )
     return tuple(sorted(rows, key=lambda row: (-row.ratio, row.method, row.task)))
+
+
+def _ratio(
+    candidate: Candidate, gpus: Sequence[GpuRow], speeds: Sequence[float], ends: Sequence[int]
+) -> Ratio:
+    best, worst = ends
+    return Ratio(
+        candidate.method,
+        candidate.task,
+        speeds[best] / speeds[worst],
+        sum(not math.isnan(speed) for speed in speeds),
+        (gpus[best], candidate.on[gpus[best].id]),
+        (gpus[worst], candidate.on[gpus[worst].id]),
+    )
 
 
 def ratio_summary(values: Sequence[float]) -> RatioSummary | None:
@@ -231,24 +264,37 @@ def binned(values: Iterable[float]) -> tuple[tuple[float, float, int], ...]:
     )
 
 
-def relative(own: Sequence[Candidate], gpus: Sequence[GpuRow]) -> Relative | None:
+def relatives(found: Grid) -> dict[int, Relative]:
+    """`relative` of each method that has one."""
+    rows: dict[int, list[int]] = {}
+    for row, candidate in enumerate(found.candidates):
+        rows.setdefault(candidate.method, []).append(row)
+    own = {method: relative(found.only(numpy().array(at))) for method, at in rows.items()}
+    return {method: shares for method, shares in own.items() if shares}
+
+
+def relative(own: Grid) -> Relative | None:
     """A method's GPUs against its best one, over candidates timed on all of them.
 
     The same candidates on each: a mean over what each GPU happens to solve would compare tasks,
     not GPUs. None where the method is timed on fewer than two GPUs or no candidate on all.
     """
-    timed = [candidate.speedups(gpus) for candidate in own]
-    used = {gpu for speedups in timed for gpu in speedups}
-    common = [speedups for speedups in timed if speedups.keys() == used]
-    if len(used) < 2 or not common:
+    np = numpy()
+    timed = ~np.isnan(own.speed)
+    used = timed.any(axis=0).nonzero()[0]
+    common = own.speed[timed[:, used].all(axis=1)][:, used]
+    if len(used) < 2 or not len(common):
         return None
-    means = {gpu: fmean(math.log(speedups[gpu]) for speedups in common) for gpu in used}
-    best = max(sorted(used), key=means.__getitem__)
+    gpus = [own.gpus[column].id for column in used.tolist()]
+    means = np.log(common).mean(axis=0).tolist()
+    best = max(range(len(gpus)), key=lambda at: (means[at], -gpus[at]))
+    shares = (common / common[:, [best]]).T.tolist()
     entries = [
-        ranking.Entry(str(gpu), {i: s[gpu] / s[best] for i, s in enumerate(common)}) for gpu in used
+        ranking.Entry(str(gpu), dict(enumerate(share)))
+        for gpu, share in zip(gpus, shares, strict=True)
     ]
     placed = ranking.rank(entries, range(len(common)))
-    return Relative(len(common), best, {int(p.key): p.speedup for p in placed if p.speedup})
+    return Relative(len(common), gpus[best], {int(p.key): p.speedup for p in placed if p.speedup})
 
 
 def _with_outcome(
@@ -262,36 +308,32 @@ def _with_outcome(
 
 
 def _pair(
-    found: Iterable[Candidate],
-    left: GpuRow,
-    right: GpuRow,
-    places: Mapping[int, Mapping[int, int]],
+    found: Grid, left: int, right: int, tasks: Array, places: Mapping[int, Mapping[int, int]]
 ) -> Pair:
-    judged = [c for c in found if left.id in c.on and right.id in c.on]
-    outcomes = [(c.on[left.id].is_solved, c.on[right.id].is_solved) for c in judged]
+    """Of two columns. `tasks` of the rows."""
+    first, second = found.gpus[left], found.gpus[right]
+    judged = (found.solved[:, [left, right]] >= 0).all(axis=1)
+    solved = [found.solved[judged, column] == 1 for column in (left, right)]
     return Pair(
-        left,
-        right,
-        both=outcomes.count((True, True)),
-        only_left=outcomes.count((True, False)),
-        only_right=outcomes.count((False, True)),
-        neither=outcomes.count((False, False)),
-        kernels=_kernels(judged, left, right),
-        methods=_methods(places.get(left.id, {}), places.get(right.id, {})),
+        first,
+        second,
+        both=int((solved[0] & solved[1]).sum()),
+        only_left=int((solved[0] & ~solved[1]).sum()),
+        only_right=int((~solved[0] & solved[1]).sum()),
+        neither=int((~solved[0] & ~solved[1]).sum()),
+        kernels=_kernels(found.speed[:, [left, right]], tasks)
+        if first.can_time and second.can_time
+        else None,
+        methods=_methods(places.get(first.id, {}), places.get(second.id, {})),
     )
 
 
-def _kernels(judged: Iterable[Candidate], left: GpuRow, right: GpuRow) -> Agreement | None:
+def _kernels(speeds: Array, tasks: Array) -> Agreement:
     """Over candidates timed on both. Those for one task share its baseline, so intervals count
     tasks, not candidates, as independent: never too narrow for that reason."""
-    if not (left.can_time and right.can_time):
-        return None
-    timed = [(c.task, s) for c in judged if len(s := c.speedups([left, right])) == 2]
-    return agreement(
-        [speedups[left.id] for _, speedups in timed],
-        [speedups[right.id] for _, speedups in timed],
-        independent=len({task for task, _ in timed}),
-    )
+    timed = ~numpy().isnan(speeds).any(axis=1)
+    left, right = speeds[timed].T
+    return agreement(left, right, independent=len(set(tasks[timed].tolist())))
 
 
 def _methods(left: Mapping[int, int], right: Mapping[int, int]) -> Agreement | None:

@@ -1,14 +1,14 @@
 """What became of methods and their candidates on each device, from the boards of all of them."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from leaderboard import devices_compared as compared
 from leaderboard import kept
 from leaderboard.derived import Derived
-from leaderboard.devices_compared import Candidate, Disagreement, Judged, Pair, Ratio, Relative
+from leaderboard.devices_compared import Disagreement, Judged, Pair, Ratio, Relative
 from leaderboard.figures import Interval
 from leaderboard.filters import Choice
 from leaderboard.rows import Board, Cell, GpuRow, MethodRow, Recorded, Standing, TaskRow
@@ -104,24 +104,24 @@ def _portability(
     methods = {method.id: method for data, _ in boards for method in data.methods}
     tasks = {task.id: task for data, _ in boards for task in data.tasks}
     found = compared.candidates(_judged(gpus, boards))
-    several = [candidate for candidate in found if len(candidate.on) > 1]
-    timing = [gpu for gpu in gpus if gpu.can_time]
-    ratios = compared.ratios(several, timing)
+    judged = compared.grid(found, gpus)
+    several = compared.grid([candidate for candidate in found if len(candidate.on) > 1], gpus)
+    ratios = compared.ratios(several)
 
     def line(row: What, method: int, task: int) -> Line[What]:
         return Line(methods[method], tasks[task], row)
 
-    split = compared.disagreements(several, gpus)
+    split = compared.disagreements(several)
     return Portability(
         devices=tuple((gpu, board.tasks) for gpu, (_, board) in zip(gpus, boards, strict=True)),
         idle=idle,
-        rows=_rows(boards, timing, found),
-        shared=len(several),
+        rows=_rows(boards, compared.relatives(judged)),
+        shared=len(several.candidates),
         mixed=compared.mixed(found),
         disagreements=tuple(
             sorted((line(row, row.method, row.task) for row in split), key=_by_name)
         ),
-        pairs=compared.pairs(several, gpus, _places(gpus, boards)),
+        pairs=compared.pairs(several, _places(gpus, boards)),
         ratios=tuple(line(row, row.method, row.task) for row in ratios),
         summary=compared.ratio_summary([row.ratio for row in ratios]),
         recorded=tuple(_recorded(boards)),
@@ -157,31 +157,34 @@ def _places(
 
 
 def _rows(
-    boards: Sequence[tuple[BoardData, Board]],
-    timing: Sequence[GpuRow],
-    found: Iterable[Candidate],
+    boards: Sequence[tuple[BoardData, Board]], relatives: Mapping[int, Relative]
 ) -> tuple[AcrossDevices, ...]:
     """Methods with a result that counts on any device, in the order of the first board."""
-    own: dict[int, list[Candidate]] = {}
-    for candidate in found:
-        own.setdefault(candidate.method, []).append(candidate)
     order = {s.method.id: s.method for _, board in boards for s in board.standings}
+    columns = [dict(_on_device(board)) for _, board in boards]
     return tuple(
         AcrossDevices(
             method,
-            tuple(_on_device(board, method) for _, board in boards),
-            compared.relative(own.get(id, []), timing),
+            tuple(
+                column.get(id) or _not_judged(board)
+                for column, (_, board) in zip(columns, boards, strict=True)
+            ),
+            relatives.get(id),
         )
         for id, method in order.items()
     )
 
 
-def _on_device(board: Board, method: MethodRow) -> OnDevice:
-    standing = next((s for s in board.standings if s.method.id == method.id), None)
-    if standing is None:
-        reason = next((u.reason for u in board.unranked if u.method.id == method.id), "")
-        return OnDevice(Cell("not-attempted", tasks=board.tasks), reason=reason or "not judged")
-    return OnDevice(_cell(standing), standing.speedup, standing.timed)
+def _on_device(board: Board) -> Iterable[tuple[int, OnDevice]]:
+    """By method."""
+    for standing in board.standings:
+        yield standing.method.id, OnDevice(_cell(standing), standing.speedup, standing.timed)
+    for entry in board.unranked:
+        yield entry.method.id, replace(_not_judged(board), reason=entry.reason)
+
+
+def _not_judged(board: Board) -> OnDevice:
+    return OnDevice(Cell("not-attempted", tasks=board.tasks), reason="not judged")
 
 
 def _cell(standing: Standing) -> Cell:

@@ -6,13 +6,11 @@ Kendall and Spearman correlations", Psychometrika 65 (2000): Fisher's z with the
 """
 
 import math
-from bisect import bisect_right, insort
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import StatisticsError, correlation
 
 from leaderboard.figures import Interval
+from leaderboard.statistics.arrays import Array, numpy
 
 FEWEST = 10  # below it, the normal approximation behind the intervals is not to be trusted
 NORMAL = 1.959964  # the normal distribution's 97.5 % point
@@ -63,10 +61,13 @@ def agreement(
 
 def spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
     """Pearson's correlation of the mid-ranks."""
-    try:
-        return correlation(mid_ranks(left), mid_ranks(right))
-    except StatisticsError:  # fewer than two, or a constant
+    np = numpy()
+    ranks = [mid_ranks(values) for values in (left, right)]
+    away = [own - own.mean() for own in ranks if len(own)]
+    squares = [float((own * own).sum()) for own in away]
+    if not squares or not all(squares):  # none, or a constant
         return None
+    return float(np.dot(*away)) / math.sqrt(math.prod(squares))
 
 
 def kendall(left: Sequence[float], right: Sequence[float]) -> float | None:
@@ -74,38 +75,50 @@ def kendall(left: Sequence[float], right: Sequence[float]) -> float | None:
 
     Sorted by the left value, a pair is discordant where a larger right value came before.
     """
-    pairs = sorted(zip(left, right, strict=True))
-    seen: list[float] = []
-    discordant = 0
-    for _, value in pairs:
-        discordant += len(seen) - bisect_right(seen, value)
-        insort(seen, value)
-    total = math.comb(len(pairs), 2)
-    ties_left, ties_right, ties_both = _tied(left), _tied(right), _tied(pairs)
+    np = numpy()
+    first, second = (np.unique(values, return_inverse=True)[1] for values in (left, right))
+    order = np.lexsort((second, first))
+    discordant = inversions(second[order])
+    total = math.comb(len(order), 2)
+    both = first * (len(order) + 1) + second
+    ties_left, ties_right, ties_both = (_tied(values) for values in (first, second, both))
     untied = (total - ties_left) * (total - ties_right)
     if not untied:
         return None
     return (total - ties_left - ties_right + ties_both - 2 * discordant) / math.sqrt(untied)
 
 
-def mid_ranks(values: Sequence[float]) -> list[float]:
+def inversions(values: Array) -> int:
+    """Pairs of whole numbers from 0 of which the larger comes first: counted while sorting, by
+    merging neighbours of ever more values, all of one width at once.
+    """
+    np = numpy()
+    count, width = len(values), 1
+    above = int(values.max(initial=0)) + 1
+    blocks = np.full(1 << max(0, count - 1).bit_length(), above)  # what is filled up is no smaller
+    blocks[:count] = values
+    found = 0
+    while width < count:
+        pairs = blocks.reshape(-1, 2, width)
+        shift = (above + 1) * np.arange(len(pairs))[:, None]  # so that no block meets another
+        left, right = ((pairs[:, side] + shift).ravel() for side in (0, 1))
+        not_above = np.searchsorted(left, right, side="right").reshape(len(pairs), width)
+        found += int((width - (not_above - width * np.arange(len(pairs))[:, None])).sum())
+        blocks = np.sort(blocks.reshape(-1, 2 * width), axis=1)
+        width *= 2
+    return found
+
+
+def mid_ranks(values: Sequence[float]) -> Array:
     """Ranks from 1; equal values share the mean of their places."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0.0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end < len(order) and values[order[end]] == values[order[start]]:
-            end += 1
-        for position in order[start:end]:
-            ranks[position] = (start + end + 1) / 2
-        start = end
-    return ranks
+    np = numpy()
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]
 
 
-def _tied(values: Iterable[Hashable]) -> int:
+def _tied(values: Array) -> int:
     """Pairs of equal values."""
-    return sum(math.comb(count, 2) for count in Counter(values).values())
+    return sum(math.comb(int(count), 2) for count in numpy().unique_counts(values).counts)
 
 
 def _coefficient(
