@@ -6,10 +6,12 @@ stays small and free of CUDA.
 """
 
 from runner.engine.apart import JudgeApart
+from runner.engine.boards import Probed, probe
 from runner.engine.devices import INTERPRETER, discover_devices, find_devices
 from runner.engine.judge import Judge
 from runner.engine.model import (
     JUDGE_VERSION,
+    BoardFailure,
     Candidate,
     Declined,
     DeviceSpec,
@@ -22,6 +24,7 @@ from runner.engine.report import Report
 __all__ = [
     "INTERPRETER",
     "JUDGE_VERSION",
+    "BoardFailure",
     "Candidate",
     "Declined",
     "DeviceSpec",
@@ -30,7 +33,9 @@ __all__ = [
     "JudgeFailure",
     "Limits",
     "Options",
+    "Probed",
     "Report",
     "discover_devices",
     "find_devices",
+    "probe",
 ]

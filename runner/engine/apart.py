@@ -22,12 +22,21 @@ from typing import Any, Self
 
 from runner.engine import protocol
 from runner.engine.judge import Judge
-from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Limits, Options
+from runner.engine.model import (
+    BoardFailure,
+    Candidate,
+    Declined,
+    DeviceSpec,
+    JudgeFailure,
+    Limits,
+    Options,
+)
 from runner.engine.workers import ROOT
 
 MOST_AT_ONCE = 64
 LARGEST = 64 << 20  # bytes of a message
 CLOSING_SECONDS = 60.0
+KINDS = {"board": BoardFailure, "failed": JudgeFailure, "declined": Declined}  # the narrower first
 
 
 @dataclass(frozen=True)
@@ -153,8 +162,7 @@ class JudgeApart:
 def _value_of(reply: dict) -> Any:
     if reply["ok"]:
         return reply["value"]
-    kind = {"declined": Declined, "failed": JudgeFailure}.get(reply["kind"], RuntimeError)
-    raise kind(reply["reason"])
+    raise KINDS.get(reply["kind"], RuntimeError)(reply["reason"])
 
 
 class Served:
@@ -204,12 +212,15 @@ class Served:
 def _reply(work: Callable[[], Any]) -> dict:
     try:
         return {"ok": True, "value": work()}
-    except Declined as declined:
-        return {"ok": False, "kind": "declined", "reason": str(declined)}
-    except JudgeFailure as failure:
-        return {"ok": False, "kind": "failed", "reason": str(failure)}
     except Exception as error:  # noqa: BLE001 - the caller is told, whatever it is
-        return {"ok": False, "kind": "error", "reason": f"{type(error).__name__}: {error}"}
+        return _refusal(error)
+
+
+def _refusal(error: Exception) -> dict:
+    for kind, known in KINDS.items():
+        if isinstance(error, known):
+            return {"ok": False, "kind": kind, "reason": str(error)}
+    return {"ok": False, "kind": "error", "reason": f"{type(error).__name__}: {error}"}
 
 
 def read_options(found: dict) -> Options:
@@ -227,7 +238,7 @@ def main() -> None:
             Served(sock, judge).serve()
     except JudgeFailure as failure:  # it did not start
         with contextlib.suppress(protocol.Closed):
-            protocol.send(sock, {"ok": False, "kind": "failed", "reason": str(failure)})
+            protocol.send(sock, _refusal(failure))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,17 @@ from types import TracebackType
 from typing import Self
 
 from benchmark import vocabulary as words
-from runner.engine import cores, physics, stages
+from runner.engine import boards, cores, physics, stages
 from runner.engine.clocks import Clocks
 from runner.engine.devices import boards_here
-from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
+from runner.engine.model import (
+    BoardFailure,
+    Candidate,
+    Declined,
+    DeviceSpec,
+    JudgeFailure,
+    Options,
+)
 from runner.engine.report import Report
 from runner.engine.source import Unloadable, inspect_source
 from runner.engine.trial import Contract, Progress, Trial, Verdict, case_row
@@ -27,6 +34,8 @@ TRIALS: tuple[tuple[str, ...], ...] = (
     ("pid", "mount"),
     ("pid", "mount", "seccomp"),
 )
+
+DIAGNOSIS_SECONDS = 30.0  # for which a probe says how a board is
 
 
 def no_progress(_stage: str, _done: int, _total: int) -> None:
@@ -52,10 +61,14 @@ class Judge:
         self._board: physics.Board | None = None
         self._closed = False
         self._cores: cores.Cores | None = None
+        self._diagnosis = Diagnosis(device)
 
     def __enter__(self) -> Self:
         try:
             self._start()
+        except JudgeFailure as failure:
+            self.close()
+            raise self._diagnosis.of(failure) from failure
         except BaseException:
             self.close()
             raise
@@ -126,7 +139,7 @@ class Judge:
                 reasons.append(str(reply.get("error")))
             except Exception as error:  # noqa: BLE001 - not starting, in any way: try a wall less
                 reasons.append(f"{type(error).__name__}: {error}")
-        raise JudgeFailure(
+        raise BoardFailure(
             f"the device doesn't start in a candidate's process: {' | '.join(reasons)}"
         )
 
@@ -204,14 +217,25 @@ class Judge:
         return self._contracts[task]
 
     def judge(self, candidate: Candidate, progress: Progress | None = None) -> Report:
-        """One report. Declined when this device can't judge it, JudgeFailure when we failed."""
+        """One report. Declined when this device can't judge it, JudgeFailure when we failed; of its
+        kinds BoardFailure when the device doesn't work any more.
+        """
+        try:
+            return self._judge_once(candidate, progress or no_progress)
+        except JudgeFailure as failure:
+            if self._closed:
+                raise
+            with self.turns.among_others(long=True):
+                raise self._diagnosis.of(failure) from failure
+
+    def _judge_once(self, candidate: Candidate, progress: Progress) -> Report:
         try:
             self._start()
             with self._quiet_thread(), self.turns.in_hand(), self._referee() as referee:
-                report = self._judge(candidate, referee, progress or no_progress)
+                report = self._judge(candidate, referee, progress)
                 if report.verdict == words.OUT_OF_MEMORY and self._had_company:
                     # The memory may have been its neighbours': blamed only when it was alone.
-                    report = self._judge(candidate, referee, progress or no_progress, alone=True)
+                    report = self._judge(candidate, referee, progress, alone=True)
             return report
         except OSError as error:
             raise JudgeFailure(f"{type(error).__name__}: {error}") from error
@@ -369,6 +393,27 @@ class Judge:
         with contextlib.suppress(JudgeFailure):
             ended = session.end()
             report.peak_memory_bytes = report.peak_memory_bytes or ended.get("peak_memory")
+
+
+class Diagnosis:
+    """Tells a failure of ours from one of the board, which fails whoever uses it next, too."""
+
+    def __init__(self, device: DeviceSpec) -> None:
+        self._device = device
+        self._lock = threading.Lock()
+        self._found, self._until = boards.Probed(True), float("-inf")
+
+    def of(self, failure: JudgeFailure) -> JudgeFailure:
+        """The same, or a BoardFailure where the board fails its probe. Judgements that end together
+        ask once.
+        """
+        if self._device.kind != "cuda" or isinstance(failure, BoardFailure):
+            return failure
+        with self._lock:
+            if time.monotonic() > self._until:
+                self._found = boards.probe(self._device)
+                self._until = time.monotonic() + DIAGNOSIS_SECONDS
+        return failure if self._found.ok else BoardFailure(f"{self._found.reason}; so {failure}")
 
 
 def launched(trial: Trial) -> list[dict]:

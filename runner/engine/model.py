@@ -18,6 +18,10 @@ class JudgeFailure(Exception):  # noqa: N818 - the name of the contract
     """Our fault: no run is recorded and the job may be tried again."""
 
 
+class BoardFailure(JudgeFailure):
+    """The device itself doesn't work: nothing can be judged on it until `probe` finds it well."""
+
+
 class Declined(Exception):  # noqa: N818 - the name of the contract
     """This device can't judge this candidate; `str()` is the reason, for its author. No run."""
 

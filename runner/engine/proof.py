@@ -15,6 +15,7 @@ from runner.engine.operators import (
 )
 
 FULL_SIZE = 4  # an operator works on "full size" from a quarter of the call's largest tensor on
+# in all its calls together: a tensor that is worked on slice by slice is worked on
 WEIGHTY = 256  # numbers; in smaller calls glue and work have the same size
 LEAST_SHARE = (
     0.5  # of the bytes that kernels and torch's arithmetic touch, where there is no device time
@@ -62,19 +63,34 @@ class Observed:
         return bool(names) and names <= CONSTANT and not self.foreign
 
     def full_size_compute(self) -> list[Operator]:
-        """Arithmetic by PyTorch on tensors about as large as the call's largest."""
+        """Arithmetic by PyTorch on about as many numbers as the call's largest tensor has."""
         least = max(1, self.largest // FULL_SIZE)
         return [
-            op for op in self.operators if op.largest >= least and kind_of(op.name) == COMPUTE_KIND
+            op
+            for op in self.operators
+            if op.calls * op.largest >= least and kind_of(op.name) == COMPUTE_KIND
         ]
 
-    def own_share(self) -> float:
+    def own_share(self, work: int) -> float:
         """The kernels' part of the bytes touched, an estimate for devices without a clock worth
-        reading.
+        reading. `work`: the bytes that the whole task has to touch; more than that is no kernel's
+        merit, or copying a library's answer a few times would outweigh the library.
         """
         torch_bytes = sum(op.bytes for op in self.full_size_compute())
-        total = self.kernel_bytes + torch_bytes
-        return self.kernel_bytes / total if total else 1.0
+        own_bytes = min(self.kernel_bytes, work)
+        total = own_bytes + torch_bytes
+        return own_bytes / total if total else 1.0
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What PyTorch's own implementation does on a case: its operators, each with the numbers in its
+    largest tensor, and the bytes that the task has to touch, or that the implementation touches
+    where those are more.
+    """
+
+    operators: tuple[tuple[str, int], ...] = ()
+    bytes: int = 0
 
 
 def read_observed(case: str, largest: object, message: object) -> Observed:
@@ -112,10 +128,10 @@ def _number(value: object) -> int:
 
 
 def forbidden(
-    observed: Sequence[Observed], delegates: tuple[str, ...], reference: dict[str, list]
+    observed: Sequence[Observed], delegates: tuple[str, ...], reference: dict[str, Baseline]
 ) -> str | None:
-    """The reason why the answer is not the candidate's own work, or None. `reference`: case ->
-    PyTorch's own operators.
+    """The reason why the answer is not the candidate's own work, or None. `reference`: case -> what
+    PyTorch does there, for each case on which the candidate called full-size arithmetic of PyTorch.
     """
     if observed and not any(one.launch_count or one.foreign for one in observed):
         heavy = next(filter(None, (_heavy(one, delegates, reference) for one in observed)), None)
@@ -170,22 +186,23 @@ def _does_the_references(one: Observed, delegates: tuple, reference: dict) -> st
         for op in one.full_size_compute()
         if not is_delegated(op.name, delegates)
     }
-    wanted = {
-        base_name(name).rstrip("_")
-        for name in _full_size_names(reference.get(one.case, []), one.largest)
-    }
+    baseline = reference.get(one.case, Baseline())
+    wanted = {base_name(name).rstrip("_") for name in _full_size_names(baseline, one.largest)}
     if wanted and wanted <= theirs:
         return f"PyTorch's own {', '.join(sorted(wanted))} did the arithmetic of the task"
-    if theirs and not delegates and one.own_share() <= LEAST_SHARE:
+    share = one.own_share(baseline.bytes)
+    if theirs and not delegates and share <= LEAST_SHARE:
         names = ", ".join(sorted(theirs)[:6])
-        share = f"{one.own_share():.0%}"
-        return f"PyTorch did most of the arithmetic ({names}): kernels touched {share} of the bytes"
+        return (
+            f"PyTorch did most of the arithmetic ({names}): kernels touched {share:.0%} of the "
+            "bytes, counting no more than the task has to touch"
+        )
     return None
 
 
-def _full_size_names(operators: list, largest: int) -> list[str]:
+def _full_size_names(baseline: Baseline, largest: int) -> list[str]:
     least = max(1, largest // FULL_SIZE)
-    return [name for name, size in operators if size >= least and kind_of(name) != "free"]
+    return [name for name, size in baseline.operators if size >= least and kind_of(name) != "free"]
 
 
 def torch_arithmetic(observed: Sequence[Observed]) -> str | None:

@@ -32,6 +32,7 @@ from runner.engine.answers import (
     same_bits,
     same_form,
 )
+from runner.engine.operators import FREE_KIND, kind_of
 
 MAX_REQUEST = 8 << 20
 
@@ -165,7 +166,7 @@ class Referee:
 
     def operators(self, message: dict, _descriptors: list[int]) -> dict:
         """The operators that PyTorch's own implementation calls on a case: name and numbers in the
-        largest tensor.
+        largest tensor; and the bytes that those of them touch which are work.
         """
         task = suite.get(message["task"])
         case = task.case(message["case"])
@@ -173,24 +174,28 @@ class Referee:
         listing = Listing()
         with torch.no_grad(), listing:
             task.reference(arguments)
-        return {"ok": True, "operators": [[name, size] for name, size in listing.largest.items()]}
+        operators = [[name, size] for name, size in listing.largest.items()]
+        return {"ok": True, "operators": operators, "bytes": listing.bytes}
 
 
 class Listing(TorchDispatchMode):
-    """Lists the operators called inside, with the numbers in the largest tensor of each."""
+    """Lists the operators called inside, with the numbers in the largest tensor of each, and counts
+    the bytes that all but the free ones read and write.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.largest: dict[str, int] = {}
+        self.bytes = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        sizes = [
-            leaf.numel()
-            for leaf in torch.utils._pytree.tree_leaves((args, result))
-            if torch.is_tensor(leaf)
-        ]
+        leaves = torch.utils._pytree.tree_leaves((args, kwargs or {}, result))
+        tensors = [leaf for leaf in leaves if torch.is_tensor(leaf)]
+        sizes = [tensor.numel() for tensor in tensors]
         self.largest[func.name()] = max([self.largest.get(func.name(), 0), *sizes])
+        if kind_of(func.name()) != FREE_KIND:
+            self.bytes += sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         return result
 
 

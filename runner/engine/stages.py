@@ -102,7 +102,7 @@ def prove(trial: Trial) -> None:
     trial.require_open_eyes()
     copies = {case["case"] for case in trial.contract.cases if case["copies"]}
     working = [one for one in trial.observed if one.case not in copies]
-    reason = proof.forbidden(working, trial.contract.delegates, _reference_operators(trial))
+    reason = proof.forbidden(working, trial.contract.delegates, _baselines(trial))
     if reason:
         raise Verdict(words.FORBIDDEN, reason)
     suppress(trial)
@@ -117,7 +117,7 @@ def prove(trial: Trial) -> None:
         profiling.describe_kernels(trial)
 
 
-def _reference_operators(trial: Trial) -> dict[str, list]:
+def _baselines(trial: Trial) -> dict[str, proof.Baseline]:
     found = {}
     names = {one.case for one in trial.observed if one.full_size_compute()}
     for case in trial.contract.cases:
@@ -129,7 +129,11 @@ def _reference_operators(trial: Trial) -> dict[str, list]:
                 "seed": 1,
             }
             with trial.its_turn():
-                found[case["case"]] = trial.referee.ask(message, 600.0)["operators"]
+                reply = trial.referee.ask(message, 600.0)
+            found[case["case"]] = proof.Baseline(
+                tuple((name, size) for name, size in reply["operators"]),
+                max(reply["bytes"], int(case["bytes"] or 0)),
+            )
     return found
 
 

@@ -16,7 +16,7 @@ from benchmark import vocabulary as words
 from runner.engine import figures, physics, protocol, surprise
 from runner.engine.clocks import unsteady
 from runner.engine.figures import Interval, Pair
-from runner.engine.model import JudgeFailure
+from runner.engine.model import BoardFailure, JudgeFailure
 from runner.engine.profiling import profile, require_own
 from runner.engine.protocol import FAILED, NEXT, SEED, Channel
 from runner.engine.trial import Answer, Trial, Verdict
@@ -158,7 +158,7 @@ def _require_steady(trial: Trial, found: CaseTimes, reason: str) -> None:
     if found.left_out == 1:
         trial.report.add("unsteady-board", f"blocks were left out: {reason}", "time")
     if found.left_out > MOST_LEFT_OUT:
-        raise JudgeFailure(f"the board does not run steadily: {reason}")
+        raise BoardFailure(f"the board does not run steadily: {reason}")
 
 
 def plan(trial: Trial, case: dict) -> tuple[float, int]:

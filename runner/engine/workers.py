@@ -85,11 +85,9 @@ class Worker:
         self._lock = threading.Lock()
         self.channel = Channel(ours, log)
 
-    def hello(self) -> dict:
+    def hello(self, seconds: float = START_SECONDS) -> dict:
         """Wait until it serves."""
-        return self._guarded(
-            lambda: self.channel.wait(time.monotonic() + START_SECONDS, TRUSTED_MESSAGE)
-        )
+        return self._guarded(lambda: self.channel.wait(time.monotonic() + seconds, TRUSTED_MESSAGE))
 
     def ask(self, message: dict, seconds: float = 120.0, descriptors: Sequence[int] = ()) -> dict:
         """One request; JudgeFailure when it fails, dies or is late: then it is of no more use."""
@@ -136,7 +134,8 @@ class Worker:
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # a broken board holds it for good
+                self._process.wait(10)
 
     def close(self) -> None:
         """Stop it and close the channel."""

@@ -1,6 +1,7 @@
 """A judge on the interpreter for all tests of a module's worker: real processes, short limits."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,16 @@ def judge() -> Iterator[Judge]:
     limits = Limits(load=30, call=20, check=120, proof=60)
     with Judge(INTERPRETER, Options(limits=limits, trust_candidates=True)) as judge:
         yield judge
+
+
+def comes_true(condition: Callable[[], object], seconds: float = 30.0) -> bool:
+    """Wait for something, and leave the core to whoever brings it about."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
 
 
 def candidate(path: Path, task: str) -> Candidate:

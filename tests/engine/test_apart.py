@@ -11,6 +11,7 @@ import pytest
 from benchmark.vocabulary import PASSED
 from runner.engine import (
     INTERPRETER,
+    BoardFailure,
     Candidate,
     Declined,
     JudgeApart,
@@ -20,6 +21,7 @@ from runner.engine import (
 )
 from runner.engine.apart import read_options
 from runner.engine.model import DeviceSpec
+from tests.engine.conftest import comes_true
 
 PLAIN = Path(__file__).parents[2] / "samples" / "plain"
 RELU = Candidate("relu", (PLAIN / "Activation" / "relu.py").read_text(encoding="utf-8"))
@@ -66,9 +68,9 @@ def test_what_is_declined_there_is_declined_here(apart):
         apart.task_digest("nonsense")
 
 
-def test_a_board_that_does_not_start_is_our_failure():
-    missing = DeviceSpec("cuda", 7, "h200", "a board that is not there")
-    with pytest.raises(JudgeFailure), JudgeApart(missing, OPTIONS):
+def test_a_board_that_does_not_start_is_named_as_what_failed():
+    missing = DeviceSpec("cuda", 63, "h200", "a board that is not there")
+    with pytest.raises(BoardFailure, match="doesn't start"), JudgeApart(missing, OPTIONS):
         pass
 
 
@@ -85,8 +87,7 @@ def test_its_end_ends_what_it_has_in_hand(how):
     with JudgeApart(INTERPRETER, OPTIONS) as judge:
         thread = threading.Thread(target=judge_one, args=(judge,))
         thread.start()
-        while not judge._waiting:
-            os.sched_yield()
+        assert comes_true(lambda: judge._waiting)
         if how == "closed":
             judge.close()
         else:

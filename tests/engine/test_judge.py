@@ -6,7 +6,6 @@ import secrets
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from benchmark.vocabulary import CALL_ERROR, LOAD_ERROR, PASSED, TIMEOUT, WRONG_VALUES
 from runner.engine import INTERPRETER, Candidate, Declined, Judge, JudgeFailure, Limits, Options
 from runner.engine.workers import Worker
-from tests.engine.conftest import ROOT
+from tests.engine.conftest import ROOT, comes_true
 
 RELU = (ROOT / "samples" / "plain" / "Activation" / "relu.py").read_text()
 SLEEPERS = "outlives_its_judge"
@@ -203,10 +202,7 @@ def test_nothing_of_a_candidate_outlives_its_run(judge: Judge) -> None:
 
     judge.judge(Candidate("relu", source), progress=look)
     assert len(set(seen)) >= 2, "neither the candidate nor what it left behind was seen at all"
-    until = time.monotonic() + 30
-    while (left := processes_named(mark)) and time.monotonic() < until:
-        os.sched_yield()
-    assert not left
+    assert comes_true(lambda: not processes_named(mark))
 
 
 def processes_named(name: str) -> list[int]:

@@ -2,7 +2,6 @@
 of the limits. The other side is played over a real socket; some of it by a judged candidate.
 """
 
-import os
 import socket
 import threading
 import time
@@ -33,6 +32,7 @@ from runner.engine.report import Report
 from runner.engine.trial import Contract, Trial, Verdict
 from runner.engine.turns import Turns, nobody_else
 from runner.engine.workers import Session
+from tests.engine.conftest import comes_true
 
 BOARD = DeviceSpec("cuda", 0, "h200", "a board", "overlap-in-the-tests")
 SECONDS = 20.0
@@ -142,14 +142,12 @@ class TestProperly:
 
     def test_it_goes_on_when_the_board_is_there_again_and_is_not_charged(self, session, turns):
         order: list[str] = []
-        until = time.monotonic() + SECONDS
 
         def compile_and_wait(sock, _message):
             sock.sendall(BEGIN)
             with turns.alone():
                 sock.sendall(END)
-                while not turns._joining and time.monotonic() < until:
-                    os.sched_yield()
+                assert comes_true(lambda: turns._joining, SECONDS)
                 order.append("timed")
             sock.recv(1)
             order.append("goes on")

@@ -172,15 +172,27 @@ class TestProof:
             is None
         )
         full = ["aten::add.Tensor", 1, 1000, 12_000]
-        assert proof.forbidden([observed([full], kernel_bytes=8000)], (), {})
-        assert proof.forbidden([observed([full], kernel_bytes=20_000)], (), {}) is None
+        theirs = {"case": proof.Baseline(bytes=20_000)}
+        assert proof.forbidden([observed([full], kernel_bytes=8000)], (), theirs)
+        assert proof.forbidden([observed([full], kernel_bytes=20_000)], (), theirs) is None
 
     def test_doing_all_that_pytorch_does_is_forbidden(self):
         seen = [observed([["aten::relu", 1, 1000, 8000]], kernel_bytes=10**6)]
-        assert proof.forbidden(seen, (), {"case": [["aten::relu", 1000]]})
-        assert (
-            proof.forbidden(seen, (), {"case": [["aten::relu", 1000], ["aten::exp", 1000]]}) is None
-        )
+        one, two = (("aten::relu", 1000),), (("aten::relu", 1000), ("aten::exp", 1000))
+        assert proof.forbidden(seen, (), {"case": proof.Baseline(one, 10**6)})
+        assert proof.forbidden(seen, (), {"case": proof.Baseline(two, 10**6)}) is None
+
+    def test_slices_of_a_tensor_are_weighed_together(self):
+        sliced = ["aten::clamp_min_", 9, 111, 8000]
+        theirs = {"case": proof.Baseline(bytes=8000)}
+        assert proof.forbidden([observed([sliced], kernel_bytes=8000)], (), theirs)
+
+    def test_copying_more_than_the_task_has_to_touch_is_no_merit(self):
+        work = ["aten::clamp_min", 1, 1000, 8000]
+        theirs = {"case": proof.Baseline(bytes=8000)}
+        reason = proof.forbidden([observed([work], kernel_bytes=10**9)], (), theirs)
+        assert reason
+        assert "50% of the bytes" in reason
 
     def test_without_a_launch_it_is_nobodys_work(self):
         assert proof.forbidden([observed([], launches=0)], (), {})

@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from runner.engine import DeviceSpec
 from runner.engine.turns import Turns
+from tests.engine.conftest import comes_true
 
 BOARD = DeviceSpec("cuda", 0, "h200", "a board", "turns-of-the-tests")
 SECONDS = 20.0  # until a thread that should have come counts as lost
@@ -157,10 +157,7 @@ class Timing:
 
 def joining(turns: Turns, count: int) -> bool:
     """Wait until so many stand before the board."""
-    until = time.monotonic() + SECONDS
-    while len(turns._joining) != count and time.monotonic() < until:
-        os.sched_yield()
-    return len(turns._joining) == count
+    return comes_true(lambda: len(turns._joining) == count, SECONDS)
 
 
 @pytest.fixture
