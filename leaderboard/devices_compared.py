@@ -7,10 +7,11 @@ passed and were timed; a device that only judges correctness stands in no speedu
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, median
+from typing import NamedTuple
 
 from leaderboard import ranking
 from leaderboard.figures import Interval
@@ -23,42 +24,55 @@ TAIL = 40  # one part in 40 beyond each end: 95 % between; whole, as 2**n is exa
 BIN = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The run that counts for a method on a task and a device, and what tells its candidate apart
-    from the method's others for the task.
-    """
-
-    gpu: int
-    candidate: Hashable
-    result: Result
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One candidate of a method for a task, with its result on each device that judged it."""
+class Place(NamedTuple):
+    """One candidate of a method for a task: its submission and round tell it from the others."""
 
     method: int
     task: int
-    key: Hashable
-    on: Mapping[int, Result]
+    submission: int
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A device's results that count. `solved`: 1 or 0; `speed`: NaN unless it passed and was timed
+    on a device that times.
+    """
+
+    gpu: GpuRow
+    places: Sequence[Place]
+    results: Sequence[Result]
+    solved: Array
+    speed: Array
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Candidates x devices, as arrays to compare columns of. `solved`: 1, 0, or -1 where it was not
-    judged; `speed`: NaN unless it passed and was timed on a device that times.
+    """Candidates x devices. `solved` and `speed` as in a column, -1 and NaN where the candidate was
+    not judged; `at`: where its result stands in the device's column.
     """
 
-    candidates: Sequence[Candidate]
-    gpus: Sequence[GpuRow]
+    places: Sequence[Place]
+    columns: Sequence[Column]
     solved: Array
     speed: Array
+    at: Array
 
-    def only(self, rows: Array) -> "Grid":
-        """Those at these positions."""
-        kept = [self.candidates[row] for row in rows.tolist()]
-        return Grid(kept, self.gpus, self.solved[rows], self.speed[rows])
+    @property
+    def gpus(self) -> list[GpuRow]:
+        return [column.gpu for column in self.columns]
+
+    def only(self, kept: Array) -> "Grid":
+        """Those for which `kept` holds."""
+        places = [self.places[row] for row in kept.nonzero()[0].tolist()]
+        return Grid(places, self.columns, self.solved[kept], self.speed[kept], self.at[kept])
+
+    def judged_on_several(self) -> "Grid":
+        return self.only((self.solved >= 0).sum(axis=1) > 1)
+
+    def result(self, row: int, column: int) -> tuple[GpuRow, Result]:
+        found = self.columns[column]
+        return found.gpu, found.results[self.at.item(row, column)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,87 +154,83 @@ class Relative:
     shares: Mapping[int, Interval]
 
 
-def candidates(judged: Iterable[Judged]) -> tuple[Candidate, ...]:
-    """Results that count, held together by candidate."""
-    found: dict[tuple[int, int, Hashable], dict[int, Result]] = {}
-    for one in judged:
-        if one.result.is_judged:
-            place = (one.result.method, one.result.task, one.candidate)
-            found.setdefault(place, {})[one.gpu] = one.result
-    return tuple(Candidate(*place, on) for place, on in found.items())
+def column(gpu: GpuRow, results: Iterable[Result]) -> Column:
+    np = numpy()
+    judged = [result for result in results if result.is_judged]
+    solved = [result.is_solved for result in judged]
+    speeds = [
+        result.speedup.value if passed and gpu.can_time and result.speedup else math.nan
+        for result, passed in zip(judged, solved, strict=True)
+    ]
+    places = [Place(r.method, r.task, r.submission, r.round) for r in judged]
+    return Column(gpu, places, judged, np.array(solved, dtype=np.int8), np.array(speeds))
 
 
-def mixed(found: Sequence[Candidate]) -> int:
+def grid(columns: Sequence[Column]) -> Grid:
+    """Results held together by candidate."""
+    np = numpy()
+    rows: dict[Place, int] = {}
+    taken = [[rows.setdefault(place, len(rows)) for place in one.places] for one in columns]
+    size = (len(rows), len(columns))
+    solved, speed = np.full(size, -1, dtype=np.int8), np.full(size, np.nan)
+    at = np.full(size, -1)
+    for number, (one, own) in enumerate(zip(columns, taken, strict=True)):
+        own = np.array(own, dtype=int)
+        solved[own, number], speed[own, number] = one.solved, one.speed
+        at[own, number] = np.arange(len(own))
+    return Grid(list(rows), columns, solved, speed, at)
+
+
+def mixed(found: Grid) -> int:
     """Tasks of methods for which not every device judged the same candidate."""
-    kinds = Counter((candidate.method, candidate.task) for candidate in found)
+    kinds = Counter((place.method, place.task) for place in found.places)
     return sum(count > 1 for count in kinds.values())
 
 
-def grid(found: Sequence[Candidate], gpus: Sequence[GpuRow]) -> Grid:
-    np = numpy()
-    columns = {gpu.id: (at, gpu.can_time) for at, gpu in enumerate(gpus)}
-    size = (len(found), len(gpus))
-    solved, speed = np.full(size, -1, dtype=np.int8), np.full(size, np.nan)
-    for row, candidate in enumerate(found):
-        for gpu, result in candidate.on.items():
-            if gpu not in columns:
-                continue
-            column, can_time = columns[gpu]
-            passed = result.is_solved
-            solved[row, column] = passed
-            if passed and can_time and result.speedup:
-                speed[row, column] = result.speedup.value
-    return Grid(found, gpus, solved, speed)
-
-
 def disagreements(found: Grid) -> tuple[Disagreement, ...]:
-    differ = (found.solved == 1).any(axis=1) & (found.solved == 0).any(axis=1)
+    differ = found.only((found.solved == 1).any(axis=1) & (found.solved == 0).any(axis=1))
     return tuple(
         Disagreement(
-            candidate.method,
-            candidate.task,
-            _with_outcome(candidate, found.gpus, solved=True),
-            _with_outcome(candidate, found.gpus, solved=False),
+            place.method,
+            place.task,
+            tuple(differ.result(row, at) for at, word in enumerate(solved) if word == 1),
+            tuple(differ.result(row, at) for at, word in enumerate(solved) if word == 0),
         )
-        for candidate in found.only(differ.nonzero()[0]).candidates
+        for row, (place, solved) in enumerate(
+            zip(differ.places, differ.solved.tolist(), strict=True)
+        )
     )
 
 
 def pairs(found: Grid, places: Mapping[int, Mapping[int, int]]) -> tuple[Pair, ...]:
     """Every two devices. `places`: device -> method -> place on its board, by what ranks there."""
-    tasks = numpy().array([candidate.task for candidate in found.candidates], dtype=int)
-    columns = combinations(range(len(found.gpus)), 2)
+    tasks = numpy().array([place.task for place in found.places], dtype=int)
+    columns = combinations(range(len(found.columns)), 2)
     return tuple(_pair(found, left, right, tasks, places) for left, right in columns)
 
 
 def ratios(found: Grid) -> tuple[Ratio, ...]:
     """Largest first: candidates timed on two GPUs or more."""
     np = numpy()
-    timed = ~np.isnan(found.speed)
-    several = found.only((timed.sum(axis=1) > 1).nonzero()[0])
-    if not several.candidates:
+    several = found.only((~np.isnan(found.speed)).sum(axis=1) > 1)
+    if not several.places:
         return ()
     best, worst = np.nanargmax(several.speed, axis=1), np.nanargmin(several.speed, axis=1)
-    rows = (
-        _ratio(candidate, several.gpus, speeds, ends)
-        for candidate, speeds, *ends in zip(
-            several.candidates, several.speed.tolist(), best.tolist(), worst.tolist(), strict=True
+    rows = np.arange(len(best))
+    values = several.speed[rows, best] / several.speed[rows, worst]
+    timed = (~np.isnan(several.speed)).sum(axis=1)
+    methods, tasks, *_ = np.array(several.places).T
+    order = np.lexsort((tasks, methods, -values))
+    return tuple(
+        Ratio(
+            several.places[row].method,
+            several.places[row].task,
+            float(values[row]),
+            int(timed[row]),
+            several.result(row, best.item(row)),
+            several.result(row, worst.item(row)),
         )
-    )
-    return tuple(sorted(rows, key=lambda row: (-row.ratio, row.method, row.task)))
-
-
-def _ratio(
-    candidate: Candidate, gpus: Sequence[GpuRow], speeds: Sequence[float], ends: Sequence[int]
-) -> Ratio:
-    best, worst = ends
-    return Ratio(
-        candidate.method,
-        candidate.task,
-        speeds[best] / speeds[worst],
-        sum(not math.isnan(speed) for speed in speeds),
-        (gpus[best], candidate.on[gpus[best].id]),
-        (gpus[worst], candidate.on[gpus[worst].id]),
+        for row in order.tolist()
     )
 
 
@@ -266,10 +276,8 @@ def binned(values: Iterable[float]) -> tuple[tuple[float, float, int], ...]:
 
 def relatives(found: Grid) -> dict[int, Relative]:
     """`relative` of each method that has one."""
-    rows: dict[int, list[int]] = {}
-    for row, candidate in enumerate(found.candidates):
-        rows.setdefault(candidate.method, []).append(row)
-    own = {method: relative(found.only(numpy().array(at))) for method, at in rows.items()}
+    methods = numpy().array([place.method for place in found.places], dtype=int)
+    own = {method: relative(found.only(methods == method)) for method in set(methods.tolist())}
     return {method: shares for method, shares in own.items() if shares}
 
 
@@ -285,7 +293,7 @@ def relative(own: Grid) -> Relative | None:
     common = own.speed[timed[:, used].all(axis=1)][:, used]
     if len(used) < 2 or not len(common):
         return None
-    gpus = [own.gpus[column].id for column in used.tolist()]
+    gpus = [own.gpus[at].id for at in used.tolist()]
     means = np.log(common).mean(axis=0).tolist()
     best = max(range(len(gpus)), key=lambda at: (means[at], -gpus[at]))
     shares = (common / common[:, [best]]).T.tolist()
@@ -295,16 +303,6 @@ def relative(own: Grid) -> Relative | None:
     ]
     placed = ranking.rank(entries, range(len(common)))
     return Relative(len(common), gpus[best], {int(p.key): p.speedup for p in placed if p.speedup})
-
-
-def _with_outcome(
-    candidate: Candidate, gpus: Iterable[GpuRow], solved: bool
-) -> tuple[tuple[GpuRow, Result], ...]:
-    return tuple(
-        (gpu, result)
-        for gpu in gpus
-        if (result := candidate.on.get(gpu.id)) and result.is_solved is solved
-    )
 
 
 def _pair(

@@ -125,22 +125,20 @@ class Table:
 
 def _table(entries: Sequence[Entry], tasks: Sequence[Hashable], scale: int) -> Table:
     np = numpy()
-    size = (len(tasks), len(entries))
-    table = Table(np.zeros(size), np.zeros(size), np.zeros(size))
+    solved = np.zeros((len(tasks), len(entries)))
+    speeds = np.full(solved.shape, np.nan)
     position = {task: at for at, task in enumerate(tasks)}
     for column, entry in enumerate(entries):
-        for task, speedup in entry.solved.items():
-            row = position.get(task)
-            if row is None:
-                continue
-            table.solved[row, column] = 1
-            if speedup is not None:
-                table.timed[row, column] = 1
-                table.logs[row, column] = speedup
-    is_timed = table.timed > 0
-    logs = np.clip(np.log2(table.logs, where=is_timed, out=table.logs), -LOG_OFFSET, LOG_OFFSET)
-    table.logs[:] = np.where(is_timed, np.maximum(1, np.rint((logs + LOG_OFFSET) * scale)), 0)
-    return table
+        known = [
+            (position[task], speed) for task, speed in entry.solved.items() if task in position
+        ]
+        rows = [row for row, _ in known]
+        solved[rows, column] = 1
+        speeds[rows, column] = [math.nan if speed is None else speed for _, speed in known]
+    timed = ~np.isnan(speeds)
+    logs = np.clip(np.log2(speeds), -LOG_OFFSET, LOG_OFFSET)
+    fixed = np.maximum(1, np.rint((logs + LOG_OFFSET) * scale))
+    return Table(solved, timed.astype(float), np.where(timed, fixed, 0))
 
 
 def _sums(counts: Array, table: Table) -> Sums:

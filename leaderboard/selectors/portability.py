@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from leaderboard import devices_compared as compared
 from leaderboard import kept
 from leaderboard.derived import Derived
-from leaderboard.devices_compared import Disagreement, Judged, Pair, Ratio, Relative
+from leaderboard.devices_compared import Disagreement, Pair, Ratio, Relative
 from leaderboard.figures import Interval
 from leaderboard.filters import Choice
 from leaderboard.rows import Board, Cell, GpuRow, MethodRow, Recorded, Standing, TaskRow
@@ -103,9 +103,8 @@ def _portability(
 ) -> Portability:
     methods = {method.id: method for data, _ in boards for method in data.methods}
     tasks = {task.id: task for data, _ in boards for task in data.tasks}
-    found = compared.candidates(_judged(gpus, boards))
-    judged = compared.grid(found, gpus)
-    several = compared.grid([candidate for candidate in found if len(candidate.on) > 1], gpus)
+    found = compared.grid([_column(gpu, data) for gpu, (data, _) in zip(gpus, boards, strict=True)])
+    several = found.judged_on_several()
     ratios = compared.ratios(several)
 
     def line(row: What, method: int, task: int) -> Line[What]:
@@ -115,8 +114,8 @@ def _portability(
     return Portability(
         devices=tuple((gpu, board.tasks) for gpu, (_, board) in zip(gpus, boards, strict=True)),
         idle=idle,
-        rows=_rows(boards, compared.relatives(judged)),
-        shared=len(several.candidates),
+        rows=_rows(boards, compared.relatives(found)),
+        shared=len(several.places),
         mixed=compared.mixed(found),
         disagreements=tuple(
             sorted((line(row, row.method, row.task) for row in split), key=_by_name)
@@ -128,11 +127,12 @@ def _portability(
     )
 
 
-def _judged(gpus: Sequence[GpuRow], boards: Sequence[tuple[BoardData, Board]]) -> Iterable[Judged]:
-    """Every result that a board is made of; its candidate is told by submission and round."""
-    for gpu, (data, _) in zip(gpus, boards, strict=True):
-        for result in data.results.values():
-            yield Judged(gpu.id, (result.submission, result.round), result)
+def _column(gpu: GpuRow, data: BoardData) -> compared.Column:
+    """Every result that the board is made of; made once a board, not once a comparison."""
+    if "column" not in data.memo:
+        data.memo["column"] = compared.column(gpu, data.results.values())
+    found: compared.Column = data.memo["column"]
+    return found
 
 
 def _recorded(boards: Iterable[tuple[BoardData, Board]]) -> Iterable[Recorded]:

@@ -118,7 +118,8 @@ def mid_ranks(values: Sequence[float]) -> Array:
 
 def _tied(values: Array) -> int:
     """Pairs of equal values."""
-    return sum(math.comb(int(count), 2) for count in numpy().unique_counts(values).counts)
+    counts = numpy().unique(values, return_counts=True)[1]
+    return int((counts * (counts - 1) // 2).sum())
 
 
 def _coefficient(

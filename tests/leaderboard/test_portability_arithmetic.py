@@ -28,10 +28,16 @@ C = GpuRow(3, "c", "C", "sm_89", True, 9)
 CPU = GpuRow(4, "cpu", "CPU", "", False, 9)
 
 
-def judged(gpu, task, speedup=None, method=1, source="s", verdict="passed", state=COUNTED):
+def judged(gpu, task, speedup=None, method=1, source=7, verdict="passed", state=COUNTED):
     interval = Interval(speedup, speedup, speedup) if speedup else None
-    result = Result(method, task, 0, uuid4(), verdict, "time", interval, state)
-    return compared.Judged(gpu.id, source, result)
+    return gpu, Result(method, task, 0, uuid4(), verdict, "time", interval, state, source)
+
+
+def grid(rows, gpus):
+    """Of what was judged on each of the GPUs."""
+    return compared.grid(
+        [compared.column(gpu, [result for on, result in rows if on == gpu]) for gpu in gpus]
+    )
 
 
 def failed(gpu, task, **fields):
@@ -102,38 +108,36 @@ def test_shared_tasks_widen_the_interval():
 
 
 def test_only_the_same_source_is_compared():
-    found = compared.candidates(
-        [judged(A, 1, 2.0), judged(B, 1, 1.0, source="other"), judged(A, 2, 2.0), judged(B, 2, 1.0)]
-    )
-    assert [row.task for row in compared.ratios(compared.grid(found, [A, B]))] == [2]
-    assert compared.mixed(found) == 1
+    found = [judged(A, 1, 2.0), judged(B, 1, 1.0, source=8), judged(A, 2, 2.0), judged(B, 2, 1.0)]
+    assert [row.task for row in compared.ratios(grid(found, [A, B]))] == [2]
+    assert compared.mixed(grid(found, [A, B])) == 1
 
 
 def test_results_that_do_not_count_are_not_compared():
     held = judged(B, 1, 9.0, state="suspect")
-    found = compared.candidates([judged(A, 1, 2.0), held])
-    assert compared.ratios(compared.grid(found, [A, B])) == ()
-    assert compared.disagreements(compared.grid(found, [A, B])) == ()
+    found = [judged(A, 1, 2.0), held]
+    assert compared.ratios(grid(found, [A, B])) == ()
+    assert compared.disagreements(grid(found, [A, B])) == ()
 
 
 def test_passes_here_and_fails_there():
-    found = compared.candidates([judged(A, 1, 2.0), failed(B, 1), judged(C, 1, 1.0)])
-    (row,) = compared.disagreements(compared.grid(found, [A, B, C]))
+    found = [judged(A, 1, 2.0), failed(B, 1), judged(C, 1, 1.0)]
+    (row,) = compared.disagreements(grid(found, [A, B, C]))
     assert [gpu.slug for gpu, _ in row.passed] == ["a", "c"]
     assert [gpu.slug for gpu, _ in row.failed] == ["b"]
     assert row.among_gpus
 
 
 def test_the_interpreter_disagrees_but_not_as_a_gpu():
-    found = compared.candidates([failed(A, 1), judged(CPU, 1)])
-    (row,) = compared.disagreements(compared.grid(found, [A, CPU]))
+    found = [failed(A, 1), judged(CPU, 1)]
+    (row,) = compared.disagreements(grid(found, [A, CPU]))
     assert not row.among_gpus
 
 
 def test_the_interpreter_has_no_speedup():
-    found = compared.candidates([judged(A, 1, 2.0), judged(CPU, 1, 50.0)])
-    assert compared.ratios(compared.grid(found, [A, CPU])) == ()
-    (pair,) = compared.pairs(compared.grid(found, [A, CPU]), {})
+    found = [judged(A, 1, 2.0), judged(CPU, 1, 50.0)]
+    assert compared.ratios(grid(found, [A, CPU])) == ()
+    (pair,) = compared.pairs(grid(found, [A, CPU]), {})
     assert pair.both == 1
     assert pair.kernels is None
 
@@ -141,14 +145,14 @@ def test_the_interpreter_has_no_speedup():
 def test_a_pair_counts_all_four_outcomes():
     rows = [judged(A, 1, 1.0), judged(B, 1, 2.0), judged(A, 2, 1.0), failed(B, 2)]
     rows += [failed(A, 3), judged(B, 3, 1.0), failed(A, 4), failed(B, 4), judged(A, 5, 1.0)]
-    (pair,) = compared.pairs(compared.grid(compared.candidates(rows), [A, B]), {})
+    (pair,) = compared.pairs(grid(rows, [A, B]), {})
     assert (pair.both, pair.only_left, pair.only_right, pair.neither) == (1, 1, 1, 1)
     assert (pair.judged, pair.differ) == (4, 2)
 
 
 def test_methods_are_compared_by_their_places():
     places = {1: {7: 1, 8: 2, 9: 3}, 2: {7: 1, 8: 3, 9: 2, 10: 4}}
-    (pair,) = compared.pairs(compared.grid([], [A, B]), places)
+    (pair,) = compared.pairs(grid([], [A, B]), places)
     assert pair.methods.n == 3
     assert pair.methods.spearman.value == pytest.approx(0.5)
     assert pair.methods.kendall.value == pytest.approx(1 / 3)
@@ -157,16 +161,14 @@ def test_methods_are_compared_by_their_places():
 def test_the_ratio_names_its_ends_and_comes_largest_first():
     rows = [judged(A, 1, 1.0), judged(B, 1, 2.0), judged(C, 1, 0.5)]
     rows += [judged(A, 2, 3.0), judged(B, 2, 0.5)]
-    first, second = compared.ratios(compared.grid(compared.candidates(rows), [A, B, C]))
+    first, second = compared.ratios(grid(rows, [A, B, C]))
     assert (first.task, first.ratio, first.gpus) == (2, 6.0, 2)
     assert (second.ratio, second.best[0].slug, second.worst[0].slug) == (4.0, "b", "c")
 
 
 def test_a_failed_run_has_no_speedup_even_where_one_was_recorded():
-    found = compared.candidates(
-        [judged(A, 1, 2.0), judged(B, 1, 90.0, verdict=vocabulary.IMPOSSIBLE)]
-    )
-    assert compared.ratios(compared.grid(found, [A, B])) == ()
+    found = [judged(A, 1, 2.0), judged(B, 1, 90.0, verdict=vocabulary.IMPOSSIBLE)]
+    assert compared.ratios(grid(found, [A, B])) == ()
 
 
 def test_the_summary_of_ratios():
@@ -205,15 +207,13 @@ def test_relative_compares_the_same_candidates():
     """B looks better by its own mean only because it solves another, easier task as well."""
     rows = [judged(A, 1, 2.0), judged(B, 1, 1.0), judged(A, 2, 2.0), judged(B, 2, 1.0)]
     rows += [judged(B, 3, 100.0), failed(A, 3)]
-    found = compared.relative(compared.grid(compared.candidates(rows), [A, B]))
+    found = compared.relative(grid(rows, [A, B]))
     assert (found.n, found.best) == (2, A.id)
     assert found.shares[A.id].value == pytest.approx(1)
     assert found.shares[B.id].value == pytest.approx(0.5, rel=1e-6)
 
 
 def test_relative_needs_two_gpus_and_a_common_candidate():
-    assert (
-        compared.relative(compared.grid(compared.candidates([judged(A, 1, 2.0)]), [A, B])) is None
-    )
-    apart = compared.candidates([judged(A, 1, 2.0), judged(B, 2, 2.0)])
-    assert compared.relative(compared.grid(apart, [A, B])) is None
+    assert compared.relative(grid([judged(A, 1, 2.0)], [A, B])) is None
+    apart = [judged(A, 1, 2.0), judged(B, 2, 2.0)]
+    assert compared.relative(grid(apart, [A, B])) is None
