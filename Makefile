@@ -10,7 +10,7 @@ help:
 	@echo "make demo   set everything up, then web + worker on http://127.0.0.1:8000 (DEMO_ARGS=...)"
 	@echo "make test   set everything up, then lint, types and the whole test suite (TEST_ARGS=...)"
 	@echo "make lint   ruff, mypy and the import contracts"
-	@echo "make lock   write requirements/locked.txt anew from pyproject.toml"
+	@echo "make lock   write requirements/locked.txt and site.txt anew from pyproject.toml"
 	@echo "make clean  remove the environment and the demo's data"
 
 install:
@@ -32,6 +32,9 @@ lock: install
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    --no-annotate --no-header --extra dev pyproject.toml -o requirements/locked.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    --no-annotate --no-header --extra site -c requirements/locked.txt pyproject.toml \
+	    -o requirements/site.txt
 
 clean:
 	rm -rf .venv var build *.egg-info

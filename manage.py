@@ -6,6 +6,11 @@ import sys
 
 from django.core.management import execute_from_command_line
 
+from kbx_site.env import Misconfigured
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbx_site.settings.development")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except Misconfigured as error:
+        sys.exit(str(error))

@@ -26,10 +26,11 @@ def mail(url: str) -> dict[str, object]:
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
-        raise env.Misconfigured(  # without the value: a password may be in it
+        env.refuse(  # without the value: a password may be in it
             "KBX_MAIL_URL can't be read: smtp://user:password@host:587 (STARTTLS) or "
             "smtps://user:password@host:465, with special characters of the password as %XX"
         )
+        return {}
     wrapped = parts.scheme == "smtps"
     return {
         "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
@@ -77,7 +78,7 @@ ACCOUNT_RATE_LIMITS = {
 GITHUB_CLIENT = env.text("KBX_GITHUB_CLIENT_ID", "")
 GITHUB_SECRET = env.text("KBX_GITHUB_SECRET", "")
 if bool(GITHUB_CLIENT) != bool(GITHUB_SECRET):
-    raise env.Misconfigured(
+    env.refuse(
         "Signing in with GitHub needs both KBX_GITHUB_CLIENT_ID and KBX_GITHUB_SECRET: set both or "
         "none (.env.example)."
     )

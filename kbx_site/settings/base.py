@@ -36,6 +36,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "kbx_site.requests.Noted",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -74,14 +75,15 @@ def database() -> DBConfig:
     try:
         return dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)
     except ValueError:
-        raise env.Misconfigured(
+        env.refuse(
             "DATABASE_URL can't be read: postgresql://user:password@host:5432/name, with special "
             "characters of the password as %XX"
-        ) from None
+        )
+        return DBConfig()
 
 
 DATABASES = {"default": database()}
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+if DATABASES["default"].get("ENGINE") == "django.db.backends.sqlite3":
     # WAL lets pages be read while a report is written; IMMEDIATE takes the write lock up front, so
     # that two writers wait for one another instead of failing half-way.
     STATE_DIR.mkdir(parents=True, exist_ok=True)
@@ -138,6 +140,20 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 
 LOGGING = logs.settings()
+# Queries that take as long are logged with their request's id; 0: none.
+KBX_SLOW_QUERY_MS = env.integer("KBX_SLOW_QUERY_MS", 0, least=0)
+
+# Who may read /metrics: who sends the token, or asks from one of the networks. Nobody by default.
+KBX_METRICS_TOKEN = env.text("KBX_METRICS_TOKEN", "")
+KBX_METRICS_ALLOW = env.words("KBX_METRICS_ALLOW")
+
+if SENTRY_DSN := env.text("KBX_SENTRY_DSN", ""):
+    from kbx_site import reporting
+
+    try:
+        reporting.start(SENTRY_DSN, env.text("KBX_SENTRY_ENVIRONMENT", "production"))
+    except ValueError:  # without the value: a DSN is a key
+        env.refuse("KBX_SENTRY_DSN can't be read: copy it whole from the project's settings.")
 
 # What throttles count: in each web process for itself here, for all of them in production.
 MEMORY = "django.core.cache.backends.locmem.LocMemCache"

@@ -13,3 +13,6 @@ KBX_OPEN_SUBMISSIONS = True  # whoever reaches the loopback interface owns the m
 # Static files come straight from where they are written: there is no collectstatic step here.
 WHITENOISE_USE_FINDERS = True
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # noqa: F405
+
+KBX_SLOW_QUERY_MS = env.integer("KBX_SLOW_QUERY_MS", 100, least=0)
+KBX_METRICS_ALLOW = env.words("KBX_METRICS_ALLOW", "127.0.0.1,::1")

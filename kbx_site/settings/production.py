@@ -1,41 +1,34 @@
 """A public site: everything from the environment, and no start with an insecure value.
 
 Needs DATABASE_URL (PostgreSQL), KBX_BROKER_URL (Redis or RabbitMQ), KBX_SECRET_KEY and
-KBX_ALLOWED_HOSTS; `.env.example` describes each.
+KBX_ALLOWED_HOSTS; `.env.example` describes each. All that is wrong is said at once.
 """
 
+from collections.abc import Callable, Iterator
+from itertools import chain
+
 from kbx_site import env
-from kbx_site.settings.base import *  # noqa: F403  settings are layered by import, as Django does it
-from kbx_site.settings.base import CACHES, DATABASES, MAIL_URL, REST_FRAMEWORK, STORAGES
 
-SHORTEST_SECRET = 50  # characters; what `check --deploy` asks for too
-KNOWN_SECRETS = ("development-only", "django-insecure", "change-me", "changeme")
+env.gather()
 
-
-def secret_key() -> str:
-    """The signing key: long, and not one that everybody can read in a repository."""
-    key = env.text("KBX_SECRET_KEY")
-    if len(key) < SHORTEST_SECRET or len(set(key)) < 5 or key.startswith(KNOWN_SECRETS):
-        raise env.Misconfigured(
-            f"KBX_SECRET_KEY is weak: set {SHORTEST_SECRET} or more random characters, for example "
-            'from: python -c "import secrets; print(secrets.token_urlsafe(50))"'
-        )
-    return key
+from kbx_site.settings import insecure  # noqa: E402  what follows reads the environment
+from kbx_site.settings.base import *  # noqa: E402, F403  settings are layered by import
+from kbx_site.settings.base import (  # noqa: E402  as above
+    CACHES,
+    KBX_METRICS_ALLOW,
+    KBX_METRICS_TOKEN,
+    MAIL_URL,
+    REST_FRAMEWORK,
+    STORAGES,
+)
 
 
-def allowed_hosts() -> list[str]:
-    hosts = env.words("KBX_ALLOWED_HOSTS")
-    if not hosts or "*" in hosts:
-        raise env.Misconfigured(
-            "KBX_ALLOWED_HOSTS must name the site's hosts, comma-separated and without '*', for "
-            "example KBX_ALLOWED_HOSTS=kernelbench.example.org"
-        )
-    for host in hosts:
-        if "/" in host or (":" in host and not host.startswith("[")):
-            raise env.Misconfigured(
-                f"KBX_ALLOWED_HOSTS: {host!r} is no host name: leave https:// and the port out"
-            )
-    return hosts
+def checked(name: str, faults: Callable[[str], Iterator[str]]) -> str:
+    """A variable that a public site needs, looked at; where it is missing, that is the fault."""
+    value = env.text(name)
+    for fault in faults(value) if value else ():
+        env.refuse(fault)
+    return value
 
 
 def trusted_origins(hosts: list[str]) -> list[str]:
@@ -44,33 +37,41 @@ def trusted_origins(hosts: list[str]) -> list[str]:
     return [f"https://{host.lstrip('.')}" for host in hosts] + wide
 
 
-def refuse_embedded_services() -> None:
-    """SQLite and the filesystem broker serve one machine; a public site has several processes."""
-    env.text("DATABASE_URL")
-    if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
-        raise env.Misconfigured(
-            "DATABASE_URL must be PostgreSQL: postgresql://user:password@host:5432/name"
-        )
-    if not env.text("KBX_BROKER_URL").startswith(("redis://", "rediss://", "amqp://", "amqps://")):
-        raise env.Misconfigured(
-            "KBX_BROKER_URL must be Redis or RabbitMQ: redis://host:6379/0 or amqp://user:pw@host//"
-        )
+checked("DATABASE_URL", insecure.database)
+checked("KBX_BROKER_URL", insecure.broker)
+SECRET_KEY = checked("KBX_SECRET_KEY", lambda key: insecure.signing_key("KBX_SECRET_KEY", key))
+# Earlier keys, for a while after a new one: who is signed in stays so.
+SECRET_KEY_FALLBACKS = env.words("KBX_SECRET_KEY_FALLBACKS")
+ALLOWED_HOSTS = env.words("KBX_ALLOWED_HOSTS")
+SITE_URL = env.text("KBX_SITE_URL", "")
+for found in chain(
+    *(insecure.signing_key("KBX_SECRET_KEY_FALLBACKS", key) for key in SECRET_KEY_FALLBACKS),
+    insecure.hosts(ALLOWED_HOSTS),
+    insecure.origin("KBX_SITE_URL", SITE_URL) if SITE_URL else (),
+    insecure.metrics(KBX_METRICS_TOKEN, KBX_METRICS_ALLOW),
+):
+    env.refuse(found)
+if env.flag("KBX_DEBUG", False):
+    env.refuse(
+        "KBX_DEBUG=1 shows sources and settings to visitors: remove it, or use "
+        "DJANGO_SETTINGS_MODULE=kbx_site.settings.development on your own machine"
+    )
+BEHIND_PROXY = env.flag("KBX_BEHIND_PROXY", False)
+SECURE_HSTS_SECONDS = env.integer("KBX_HSTS_SECONDS", 365 * 24 * 3600, least=0)
+# Where no mail can be sent, nobody's address can be verified: strangers may sign up if told so.
+KBX_SIGNUP = env.flag("KBX_SIGNUP", bool(MAIL_URL))
+env.tell()
 
-
-refuse_embedded_services()
 DEBUG = False
-SECRET_KEY = secret_key()
-ALLOWED_HOSTS = allowed_hosts()
 CSRF_TRUSTED_ORIGINS = trusted_origins(ALLOWED_HOSTS)
-
-# Only behind a proxy that sets the header itself; else a visitor could claim HTTPS.
-if env.flag("KBX_BEHIND_PROXY", False):
+# Only behind a proxy that sets the headers itself; else a visitor could claim HTTPS.
+if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     REST_FRAMEWORK = {**REST_FRAMEWORK, "NUM_PROXIES": 1}
     ALLAUTH_TRUSTED_PROXY_COUNT = 1
 SECURE_SSL_REDIRECT = True
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # probes speak plain HTTP inside the cluster
-SECURE_HSTS_SECONDS = env.integer("KBX_HSTS_SECONDS", 365 * 24 * 3600, least=0)
+# Probes and Prometheus may speak plain HTTP inside the cluster.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True
 SESSION_COOKIE_SECURE = True
@@ -92,5 +93,3 @@ CACHES = {
     },
 }
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https"
-# Where no mail can be sent, nobody's address can be verified: strangers may sign up if told so.
-KBX_SIGNUP = env.flag("KBX_SIGNUP", bool(MAIL_URL))

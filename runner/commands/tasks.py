@@ -25,10 +25,13 @@ def category_named(
 @click.command()
 @click.option("--category", callback=category_named, help="Only this category, by name or slug.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
-def command(category: str | None, as_json: bool) -> None:
+@click.option("--digests", is_flag=True, help="Write what benchmark/suite/digests.json holds.")
+def command(category: str | None, as_json: bool, digests: bool) -> None:
     """List the tasks: name, category, difficulty, dtypes, digest."""
     chosen = [task for task in suite.all_tasks() if category in (None, task.category)]
-    if as_json:
+    if digests:
+        click.echo(json.dumps({task.name: task.digest for task in chosen}, indent=0))
+    elif as_json:
         click.echo(json.dumps([_row(task) for task in chosen], indent=2))
     else:
         Console().print(_table(chosen))

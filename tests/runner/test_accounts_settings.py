@@ -23,8 +23,8 @@ TELL = (
     "print(s.EMAIL_BACKEND.rsplit('.', 2)[-2], s.ACCOUNT_EMAIL_VERIFICATION, s.KBX_SIGNUP)"
 )
 GOOD = {
-    "DATABASE_URL": "postgresql://kbx:pw@db.internal:5432/kbx",
-    "KBX_BROKER_URL": "redis://broker.internal:6379/0",
+    "DATABASE_URL": "postgresql://kbx:a-password@db.internal:5432/kbx",
+    "KBX_BROKER_URL": "redis://:a-password@broker.internal:6379/0",
     "KBX_SECRET_KEY": secrets.token_urlsafe(50),
     "KBX_ALLOWED_HOSTS": "kernelbench.example.org",
 }

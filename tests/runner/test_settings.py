@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = {
     "DJANGO_SETTINGS_MODULE": "kbx_site.settings.production",
-    "DATABASE_URL": "postgresql://kbx:pw@db.internal:5432/kbx",
-    "KBX_BROKER_URL": "redis://broker.internal:6379/0",
+    "DATABASE_URL": "postgresql://kbx:a-password@db.internal:5432/kbx",
+    "KBX_BROKER_URL": "redis://:a-password@broker.internal:6379/0",
     "KBX_SECRET_KEY": secrets.token_urlsafe(50),
     "KBX_ALLOWED_HOSTS": "kernelbench.example.org",
 }
@@ -50,6 +50,9 @@ def test_good_settings_pass_the_deployment_check(tmp_path: Path) -> None:
         ("DATABASE_URL", "db", "DATABASE_URL can't be read"),
         ("DATABASE_URL", "postgresql://u:p@h:x/db", "DATABASE_URL can't be read"),
         ("DATABASE_URL", "sqlite:////tmp/x.sqlite3", "DATABASE_URL must be PostgreSQL"),
+        ("KBX_DEBUG", "1", "KBX_DEBUG=1 shows sources"),
+        ("KBX_SENTRY_DSN", "https://nowhere", "KBX_SENTRY_DSN can't be read"),
+        ("KBX_LOG_FORMAT", "xml", "use one of LINE, JSON"),
         ("KBX_BROKER_URL", "", "KBX_BROKER_URL is not set"),
         ("KBX_BROKER_URL", "filesystem://", "KBX_BROKER_URL must be Redis or RabbitMQ"),
     ],
@@ -60,6 +63,48 @@ def test_an_insecure_value_stops_the_start(
     done = manage(tmp_path, "check", **{variable: value})
     assert done.returncode != 0
     assert said in done.stderr
+
+
+def test_all_that_is_wrong_is_said_at_once_and_no_secret_with_it(tmp_path: Path) -> None:
+    secret = "hush-hush"
+    wrong = {
+        "DATABASE_URL": f"mysql://kbx:{secret}@db.internal/kbx",
+        "KBX_BROKER_URL": f"carrier://:{secret}@roof",
+        "KBX_SECRET_KEY": secret,
+        "KBX_ALLOWED_HOSTS": "*",
+        "KBX_MAIL_URL": f"ftp://u:{secret}@host",
+        "KBX_METRICS_TOKEN": secret,
+        "KBX_MAX_ATTEMPTS": "many",
+        "KBX_BEHIND_PROXY": "maybe",
+        "KBX_GITHUB_CLIENT_ID": "one of two",
+    }
+    said = manage(tmp_path, "check", **wrong).stderr
+    assert f"{len(wrong)} faults keep this site from starting:" in said
+    for name in wrong:
+        assert name in said
+    assert secret not in said
+
+
+def test_a_server_on_this_machine_may_know_who_asks(tmp_path: Path) -> None:
+    here = {
+        "DATABASE_URL": "postgresql://kbx@%2Frun%2Fpostgresql/kbx",
+        "KBX_BROKER_URL": "redis://127.0.0.1:6379/0",
+    }
+    done = manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING", **here)
+    assert done.returncode == 0, done.stderr
+
+
+def test_who_signed_in_before_a_new_key_stays_signed_in(tmp_path: Path) -> None:
+    """Old keys verify and the new one signs: the order of a rotation."""
+    program = (
+        "from django.core import signing; import os;"
+        "old = signing.dumps('x', key=os.environ['KBX_SECRET_KEY_FALLBACKS']);"
+        "print(signing.loads(old), signing.dumps('x').split(':')[0] == old.split(':')[0])"
+    )
+    done = manage(
+        tmp_path, "shell", "-v0", "-c", program, KBX_SECRET_KEY_FALLBACKS=secrets.token_urlsafe(50)
+    )
+    assert done.stdout.split() == ["x", "True"], done.stderr
 
 
 def test_strangers_may_not_submit_by_default(tmp_path: Path) -> None:

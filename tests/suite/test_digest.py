@@ -2,7 +2,9 @@
 
 import dataclasses
 import importlib.util
+import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +83,12 @@ def test_a_lambda_is_refused():
     task = dataclasses.replace(suite.get("relu"), flops_model=lambda case: 1.0)
     with pytest.raises(TypeError, match="frozen dataclass"):
         _ = task.digest
+
+
+def test_the_releases_digests_are_written_down() -> None:
+    """Sites compare their database with this file, and a change in it shows what becomes stale."""
+    written = json.loads((Path(suite.__file__).parent / "digests.json").read_text())
+    assert written == {task.name: task.digest for task in suite.all_tasks()}, (
+        "contracts changed, and results of the former ones will be stale: when that is meant, "
+        ".venv/bin/kbx tasks --digests > benchmark/suite/digests.json"
+    )
