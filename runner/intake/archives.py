@@ -65,11 +65,12 @@ def _each(name: str, archive: zipfile.ZipFile) -> Iterator[Text | Refusal]:
             _check(entry)
             if is_noise(entry.filename):
                 continue
-            content = _content(archive, entry, left)
+            # Taken off before it is unpacked: an entry that turns out damaged has cost as much.
+            room, left = left, max(0, left - entry.file_size)
+            content = _content(archive, entry, room)
         except Refused as refused:
             yield refused.at(place)
             continue
-        left -= len(content)
         yield Text(entry.filename, content, place)
 
 
@@ -78,6 +79,9 @@ def _check(entry: zipfile.ZipInfo) -> None:
     path = entry.filename.replace("\\", "/")
     if not path:
         raise Refused("an entry without a name", "pack the files again")
+    # Each folder is looked up among the tasks.
+    if len(path) > limits.MAX_PATH or path.count("/") > limits.MAX_FOLDERS:
+        raise Refused("a path that is too long", "pack the files in few folders")
     if path.startswith("/") or ".." in path.split("/") or path[1:2] == ":":
         raise Refused("a path that leads out of the archive", "pack files under relative names")
     kind = stat.S_IFMT(entry.external_attr >> 16)

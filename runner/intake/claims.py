@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from runner.intake import limits, names
 from runner.intake.cleaning import clean
-from runner.intake.model import DUPLICATE, Claim, KnownTasks, Refusal, Refused, shown
+from runner.intake.model import DUPLICATE, Claim, KnownTasks, Refusal, Refused, once, shown
 
 METRICS, SUMMARY = "metrics.json", "summary.json"
 STAGES = ("call", "check", "time")
@@ -106,7 +106,7 @@ def _is_verdict(claim: Claim) -> bool:
 
 def _document(text: str) -> Mapping[str, Mapping[str, object]]:
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
         raise Refused(f"not JSON: {error.msg} at {at}", _REMEDY) from error

@@ -28,6 +28,12 @@ MAX_ROUND = 999
 MAX_ENTRIES = 3 * MAX_CANDIDATES
 """Entries of an archive, files of a folder: candidates, their folders, and some company."""
 
+MAX_PATH = 1_000
+"""Characters of an entry's name in an archive: file systems take 255 of each folder's."""
+
+MAX_FOLDERS = 32
+"""Folders around a file: a method's, a round's, a category's and a task's, and some more."""
+
 MAX_UNPACKED_BYTES = 64 * MIB
 """An archive unpacked, all entries together: three times what 2,000 common candidates are."""
 

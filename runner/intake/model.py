@@ -1,6 +1,5 @@
 """The words of intake: what was found, what was refused and why, and which tasks there are."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -119,6 +118,19 @@ class Refused(Exception):  # noqa: N818 - what a reader of one piece raises; nev
 
 
 def shown(name: object) -> str:
-    """A stranger's name made fit for a message: printable, one line, and short."""
-    text = re.sub(r"[^\x20-\x7e\u00a0-\ud7ff\ue000-\ufdef]", "?", str(name))
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    """A stranger's name made fit for a message: one line, short, and nothing in it that can't be
+    seen or that turns the writing round.
+    """
+    text = str(name)
+    cut = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return "".join(mark if mark.isprintable() else "?" for mark in cut)
+
+
+def once(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON, for `object_pairs_hook`: readers differ about a name that stands twice."""
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise Refused(f"`{shown(name)}` stands twice in an object", "write each name once")
+        found[name] = value
+    return found

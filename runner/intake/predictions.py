@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runner.intake import claims, limits, names
 from runner.intake.cleaning import clean
-from runner.intake.model import Claim, Found, KnownTasks, Refusal, Refused, shown
+from runner.intake.model import Claim, Found, KnownTasks, Refusal, Refused, once, shown
 
 FALLBACK_ENTRY = "kernel_function"  # the published format's second name for every entry point
 _PROMPTS = ("instruction", "prompt", "query")
@@ -119,7 +119,7 @@ def _record(line: bytes, start: int) -> Mapping[str, object]:
     if len(line) > limits.MAX_LINE_BYTES:
         raise Refused(f"{len(line):,} bytes in one line", f"send at most {limits.MAX_LINE_BYTES:,}")
     try:
-        record = json.loads(_decoded(line, start))
+        record = json.loads(_decoded(line, start), object_pairs_hook=once)
     except json.JSONDecodeError as error:
         raise Refused(
             f"not JSON: {error.msg} at column {error.colno}",

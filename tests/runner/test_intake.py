@@ -404,6 +404,33 @@ def test_bombs_are_refused_by_what_they_claim_and_by_what_they_hold():
     assert lying.reason.startswith("damaged")
 
 
+@pytest.mark.parametrize("name", ["a/" * 33 + "relu.py", "a" * 1001 + "/relu.py"])
+def test_a_path_of_many_folders_is_refused_before_any_is_looked_up(name):
+    assert "too long" in only_refusal(upload(archive({name: source()}), "a.zip")).reason
+    deep = "a/" * 32 + "relu.py"
+    assert only_candidate(upload(archive({deep: source()}), "a.zip")).task == "relu"
+
+
+def test_what_turns_out_damaged_counts_as_unpacked(monkeypatch):
+    monkeypatch.setattr(limits, "MAX_UNPACKED_BYTES", len(source()) + 10)
+    packed = bytearray(archive({"relu.py": source(), "abs.py": source("abs")}))
+    at = packed.index(b"PK\x01\x02") + 16
+    packed[at : at + 4] = b"\0\0\0\0"  # the first one's checksum
+    first, second = upload(bytes(packed), "a.zip").refusals
+    assert "damaged" in first.reason
+    assert "unpacks to too much" in second.reason
+
+
+def test_a_field_that_stands_twice_is_refused():
+    twice = line().replace(b'{"file"', b'{"file": "abs.py", "file"')
+    assert "`file` stands twice" in only_refusal(upload(twice)).reason
+
+
+def test_what_turns_writing_round_is_not_shown():
+    refusal = only_refusal(upload(b"", "ulre\u202eyp.exe"))
+    assert refusal.place == "ulre?yp.exe"
+
+
 def test_an_archive_may_not_unpack_to_more_than_the_cap(monkeypatch):
     monkeypatch.setattr(limits, "MAX_UNPACKED_BYTES", 2 * len(source()))
     files = {f"round_{n}/relu.py": source() for n in range(4)}
