@@ -6,11 +6,12 @@ which the host can queue the call, an event, the call, an event. Nothing waits f
 a block, so launch latency does not leak in.
 """
 
+import contextlib
 import gc
 import socket
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from runner.engine.activity import (
     device_activity,
     summarize,
 )
+from runner.engine.memory import ease_memory, give_back_memory
 from runner.engine.protocol import FAILED, NEXT, SEED
 
 if TYPE_CHECKING:
@@ -40,7 +42,6 @@ CYCLES_PER_MICROSECOND = (
 LEAST_SPIN, MOST_SPIN = 40.0, 30_000.0
 COPY_BYTES = 2 << 30
 EMPTY_SAMPLES = 101
-KEPT_SHARE = 0.1  # of the board's memory: what a referee may keep for its next answer
 
 # Torch's C-level functions, not its Python wrappers: a candidate can replace what those look up.
 _wait_for_device = torch._C._cuda_synchronize
@@ -163,7 +164,8 @@ def lockstep(
     """Run one block. The seed of a sample arrives when the call before it has been queued, not
     earlier.
 
-    Returns `times` (ms between the events) and `queued` (ms of the host per call), one per sample.
+    Returns `times` (ms between the events) and `queued` (ms of the host per call), one per sample,
+    once the device is done, which a last NEXT says.
     """
     events = []
     result = None
@@ -181,10 +183,22 @@ def lockstep(
         _synchronize(watch.device)
     finally:
         gc.enable()
-    return {
+    found = {
         "times": [_elapsed(start, end) for start, end, _ in events],
         "queued": [queued * 1e3 for *_, queued in events],
     }
+    sock.sendall(NEXT)
+    return found
+
+
+@contextlib.contextmanager
+def telling(sock: socket.socket) -> Iterator[None]:
+    """Around a block: whoever waits for its next byte gets to know that it failed, and then why."""
+    try:
+        yield
+    except BaseException:
+        sock.sendall(FAILED)
+        raise
 
 
 def _ask(sock: socket.socket) -> tuple[int, int]:
@@ -219,6 +233,7 @@ class RefereeBench:
             "heat": self.heat,
             "block": self.block,
             "board": self.board,
+            "memory": self.memory,
         }
 
     def heat(self, message: dict, _descriptors: list[int]) -> dict:
@@ -235,6 +250,12 @@ class RefereeBench:
         ease_memory()
         return {"ok": True, **found, "l2": int(self.watch.properties.L2_cache_size)}
 
+    def memory(self, _message: dict, _descriptors: list[int]) -> dict:
+        """Bytes of the board that nobody has, once we have given back what we can, and all."""
+        give_back_memory()
+        free, total = torch.cuda.mem_get_info()
+        return {"ok": True, "free": free, "total": total}
+
     def block(self, message: dict, _descriptors: list[int]) -> dict:
         """One block of the reference on a case."""
         task = suite.get(message["task"])
@@ -244,20 +265,10 @@ class RefereeBench:
             arguments = task.arguments(case, seed, self.device)
             return lambda: task.reference(arguments)
 
-        with _no_grad():
+        with telling(self.sock), _no_grad():
             found = lockstep(self.sock, read_block(message), self.watch, prepare, lambda _: None)
         ease_memory()
         return {"ok": True, **found}
-
-
-def ease_memory() -> None:
-    """Leave the board's memory to the candidate, once we hold a good part of it: to give it back
-    and take it again costs more than a comparison.
-    """
-    _, total = torch.cuda.mem_get_info()
-    if torch.cuda.memory_reserved() > KEPT_SHARE * total:
-        gc.collect()
-        torch.cuda.empty_cache()
 
 
 class CandidateBench:
@@ -317,11 +328,8 @@ class CandidateBench:
             kept[:] = copies([result, after])
 
         try:
-            with process.catching(), _no_grad():
+            with telling(process.sock), process.catching(), _no_grad():
                 found = lockstep(process.sock, block, self.watch, prepare, keep)
-        except BaseException:
-            process.sock.sendall(FAILED)
-            raise
         finally:
             process.observer.suppressed = False
         return {"ok": True, **found, **self._kept(kept)}

@@ -29,6 +29,7 @@ from runner.engine import protocol
 from runner.engine.answers import same_bits
 from runner.engine.export import Exporter, TooMuch, storage_pointers, tensors_of
 from runner.engine.listening import listen, watch_blinding
+from runner.engine.memory import is_memory
 from runner.engine.observer import (
     Observer,
     watch_compile,
@@ -65,7 +66,7 @@ class Process:
         self.sock = sock
         self.device = device
         self.on_gpu = device.startswith("cuda")
-        self.observer = Observer(self.tell)
+        self.observer = Observer(self.tell, self.on_gpu)
         self.exporter = Exporter(mmap.mmap(answers, size), size)
         self.entry: Callable[..., Any] | None = None
         self.arguments: Any = None
@@ -336,21 +337,6 @@ def describe(error: BaseException) -> dict:
 def clean(text: str) -> str:
     """Text that any JSON reader and any page can hold."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
-
-
-def is_memory(error: BaseException) -> bool:
-    """Is it the allocator that gave up, and not for instance a kernel's shared memory?"""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    try:
-        text = str(error).lower()
-    except BaseException:  # noqa: BLE001 - whatever a stranger raises
-        return False
-    return (
-        "can't allocate memory" in text
-        or "cuda out of memory" in text
-        or "cuda error: out of memory" in text
-    )
 
 
 def same_place(old: Any, new: Any) -> Any:

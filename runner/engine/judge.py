@@ -13,11 +13,13 @@ from runner.engine import boards, cores, physics, stages
 from runner.engine.clocks import Clocks
 from runner.engine.devices import boards_here
 from runner.engine.model import (
+    GIB,
     BoardFailure,
     Candidate,
     Declined,
     DeviceSpec,
     JudgeFailure,
+    NoMemory,
     Options,
 )
 from runner.engine.report import Report
@@ -35,6 +37,9 @@ TRIALS: tuple[tuple[str, ...], ...] = (
     ("pid", "mount", "seccomp"),
 )
 
+# Of a board's memory: who holds more of it leaves us none, and where less is free it is short.
+MOST_HELD, LEAST_FREE = 0.5, 0.05
+ENDS_OF_MEMORY = (words.OUT_OF_MEMORY, words.CALL_ERROR, words.CRASHED)
 DIAGNOSIS_SECONDS = 30.0  # for which a probe says how a board is
 
 
@@ -231,14 +236,43 @@ class Judge:
     def _judge_once(self, candidate: Candidate, progress: Progress) -> Report:
         try:
             self._start()
-            with self._quiet_thread(), self.turns.in_hand(), self._referee() as referee:
-                report = self._judge(candidate, referee, progress)
-                if report.verdict == words.OUT_OF_MEMORY and self._had_company:
-                    # The memory may have been its neighbours': blamed only when it was alone.
-                    report = self._judge(candidate, referee, progress, alone=True)
+            with self._quiet_thread():
+                report = self._attempt(candidate, progress)
+                while report is None:  # once: by itself it has no company
+                    report = self._attempt(candidate, progress, alone=True)
             return report
         except OSError as error:
             raise JudgeFailure(f"{type(error).__name__}: {error}") from error
+
+    def _attempt(
+        self, candidate: Candidate, progress: Progress, alone: bool = False
+    ) -> Report | None:
+        """None where a board's memory ran out beside others, who may have held it: nobody is blamed
+        for that before it was on the board by itself.
+        """
+        with self.turns.in_hand(alone) as stay, self._referee() as referee:
+            if alone and self.device.kind == "cuda":
+                for one in list(self._referees):
+                    one.ask({"op": "memory"})  # gives back what it doesn't use
+            try:
+                report = self._judge(candidate, referee, progress, alone)
+            except NoMemory:
+                if stay.had_company:
+                    return None
+                raise
+            return None if stay.had_company and self._lacked_memory(report, referee) else report
+
+    def _lacked_memory(self, report: Report, referee: Worker) -> bool:
+        """May it be for want of the board's memory that a candidate failed? Libraries word that
+        error in many ways.
+        """
+        if self.device.kind == "cpu" or report.verdict not in ENDS_OF_MEMORY:
+            return False
+        if report.verdict == words.OUT_OF_MEMORY:
+            return True
+        with self.turns.among_others():
+            found = referee.ask({"op": "memory"})
+        return bool(found["free"] < LEAST_FREE * found["total"])
 
     @property
     def _any_referee(self) -> Worker:
@@ -261,12 +295,8 @@ class Judge:
             with self._lock:
                 self._hands[referee] -= 1
 
-    @property
-    def _had_company(self) -> bool:
-        return self.device.kind == "cuda" and self.turns.present > 1
-
     def _judge(
-        self, candidate: Candidate, referee: Worker, progress: Progress, alone: bool = False
+        self, candidate: Candidate, referee: Worker, progress: Progress, alone: bool
     ) -> Report:
         started = time.monotonic()
         contract = self.contract(candidate.task, referee)
@@ -329,11 +359,29 @@ class Judge:
             try:
                 with self._alone(trial) if alone else contextlib.nullcontext():
                     self._run_stages(trial, alone)
+            except NoMemory as failure:
+                raise self._whose_memory(trial, session, failure) from failure
             finally:
                 # A process that ends gives its memory on the board back, which holds the others up.
                 with self.turns.among_others(long=True):
                     self._close_report(trial, session)
                     session.end()
+
+    def _whose_memory(self, trial: Trial, session: Session, failure: NoMemory) -> Exception:
+        """We got no memory: the verdict where the candidate's processes held most of the board's,
+        by what their end sets free.
+        """
+        if self.device.kind == "cpu":
+            return failure
+        with self.turns.among_others(long=True):
+            before = trial.referee.ask({"op": "memory"})
+            session.end()
+            after = trial.referee.ask({"op": "memory"})
+        held = after["free"] - before["free"]
+        if held < MOST_HELD * after["total"]:
+            return failure
+        share = f"{held / GIB:.0f} of the board's {after['total'] / GIB:.0f} GiB"
+        return Verdict(words.OUT_OF_MEMORY, f"it held {share} and left PyTorch none")
 
     def _run_stages(self, trial: Trial, alone: bool) -> None:
         for name in words.STAGES:

@@ -19,7 +19,7 @@ from runner.engine.witness import known_operators
 
 Tell = Callable[[str, str], None]  # a word of `words`, and what exactly
 
-FRAMES, MEMORY, PROCESSES, NATIVE, TRACING, CODE, SIGNALS, LIBRARY, SOCKETS = (
+FRAMES, MEMORY, PROCESSES, NATIVE, TRACING, CODE, SIGNALS, LIBRARY, SOCKETS, STORAGE = (
     "frames",
     "memory",
     "processes",
@@ -29,6 +29,7 @@ FRAMES, MEMORY, PROCESSES, NATIVE, TRACING, CODE, SIGNALS, LIBRARY, SOCKETS = (
     "signals",
     "other-library",
     "sockets",
+    "storage",
 )
 BLIND = "blind"  # the judge's own eyes were to be closed
 
@@ -105,9 +106,21 @@ BLINDERS = (
     (torch.library, "get_kernel"),
 )
 
+# A tensor's memory goes by these to whoever reads it without an operator.
+STORAGE_METHODS = frozenset(
+    {
+        torch._C.TensorBase.untyped_storage,
+        torch.Tensor.storage,
+        torch.Tensor._typed_storage,
+        torch.Tensor.share_memory_,
+        torch.Tensor.__reduce_ex__,
+    }
+)
+
 _ours = str(Path(__file__).resolve().parents[2]) + "/"
 _standard = (sysconfig.get_path("stdlib") + "/", "<frozen")
 _installed = (sysconfig.get_path("purelib") + "/", sysconfig.get_path("platlib") + "/")
+_torch = str(Path(torch.__file__).parent) + "/"
 _getframe = sys._getframe
 
 
@@ -133,6 +146,17 @@ def first_outside(frame: FrameType | None, inside: Callable[[str], bool]) -> Fra
     while frame is not None and inside(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+def asks_for_storage() -> bool:
+    """Does the candidate want a tensor's memory, by itself or through torch? Triton's interpreter
+    wants it at every launch, and so do we. To be called by what catches torch's functions.
+    """
+    return is_candidates(first_outside(_getframe(2), _is_torchs_or_standard))
+
+
+def _is_torchs_or_standard(name: str) -> bool:
+    return is_standard(name) or name.startswith(_torch)
 
 
 def defines_operators(name: str) -> bool:

@@ -22,6 +22,10 @@ class BoardFailure(JudgeFailure):
     """The device itself doesn't work: nothing can be judged on it until `probe` finds it well."""
 
 
+class NoMemory(JudgeFailure):
+    """A process of ours got no memory; somebody else's may hold it."""
+
+
 class Declined(Exception):  # noqa: N818 - the name of the contract
     """This device can't judge this candidate; `str()` is the reason, for its author. No run."""
 

@@ -12,7 +12,7 @@ import math
 import sysconfig
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -41,6 +41,7 @@ _is_floating_point, _is_complex = (
 )
 _dtype = torch._C.TensorBase.dtype.__get__  # type: ignore[attr-defined]
 _device = torch._C.TensorBase.device.__get__
+_has_storage, _untyped_storage = torch._C._has_storage, torch._C.TensorBase.untyped_storage
 _redispatch = torch._ops.OpOverload.redispatch
 _BACKENDS = {
     name: torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name.upper()))
@@ -99,8 +100,9 @@ class Record:
 class Observer(TorchDispatchMode):
     """Records every operator of the calls inside, and fills fresh uninitialised memory with NaN."""
 
-    def __init__(self, tell: Tell = say_nothing) -> None:
+    def __init__(self, tell: Tell = say_nothing, on_gpu: bool = False) -> None:
         super().__init__()
+        self.on_gpu = on_gpu
         self.record = Record()
         self.suppressed = False
         self.functions: dict[int, Any] = {}  # the candidate's launched functions, by id
@@ -145,11 +147,21 @@ class Observer(TorchDispatchMode):
         entry[0] += 1
         entry[1] = max([entry[1], *(count for count, _ in sizes)])
         entry[2] += sum(count * width for count, width in sizes)
-        if "copy" in name:
+        if not self.on_gpu:
+            self._note_host_memory((*given, *made))
+        elif "copy" in name:
             self._note_host(given, made)
 
+    def _note_host_memory(self, tensors: Iterable[Any]) -> None:
+        """Without a board: numbers in memory that isn't torch's own (numpy's, a bytearray's, a
+        file's), where whatever computes on the host finds and leaves them without an operator.
+        """
+        for tensor in tensors:
+            if _has_storage(tensor) and not _untyped_storage(tensor).resizable():
+                self.record.host_numbers = max(self.record.host_numbers, _numel(tensor))
+
     def _note_host(self, given: list[Any], made: list[Any]) -> None:
-        """Numbers that leave the board; without a board the shim counts them."""
+        """Numbers that leave the board; without a board the shim counts them, too."""
         kinds = {_device(tensor).type for tensor in given}
         if "cuda" in kinds and any(_device(tensor).type == "cpu" for tensor in made):
             moved = max(_numel(tensor) for tensor in made)
@@ -169,6 +181,8 @@ class Observer(TorchDispatchMode):
         ours[name] = ours.get(name, 0) + 1
         tensors = _flat_tensors((args, kwargs))
         self.record.kernel_bytes += sum(_numel(t) * _element_size(t) for t in tensors)
+        if not self.on_gpu:
+            self._note_host_memory(tensors)
         if any(_dtype(t) in INEXACT_DTYPES for t in tensors):
             self.event("inexact-dtype")
         return not self.suppressed or self._around_capture is not None

@@ -32,6 +32,7 @@ from runner.engine.answers import (
     same_bits,
     same_form,
 )
+from runner.engine.memory import ease_memory, is_memory
 from runner.engine.operators import FREE_KIND, kind_of
 
 MAX_REQUEST = 8 << 20
@@ -76,8 +77,12 @@ class Referee:
                     reply = self._operations[message["op"]](message, descriptors)
                 except protocol.Closed:
                     raise
-                except Exception:  # noqa: BLE001 - whatever a stranger raises
-                    reply = {"ok": False, "reason": traceback.format_exc()[-4000:]}
+                except Exception as error:  # noqa: BLE001 - whatever a stranger raises
+                    reply = {
+                        "ok": False,
+                        "reason": traceback.format_exc()[-4000:],
+                        "memory": is_memory(error),
+                    }
                 finally:
                     for descriptor in descriptors:
                         os.close(descriptor)
@@ -145,8 +150,6 @@ class Referee:
         del arguments, outputs, after
         gc.collect(0)
         if self._on_board:
-            from runner.engine.bench import ease_memory
-
             ease_memory()
         return {"ok": True, **found}
 

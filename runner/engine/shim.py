@@ -14,6 +14,7 @@ import torch
 import triton
 from torch.overrides import TorchFunctionMode
 
+from runner.engine.listening import STORAGE, STORAGE_METHODS, asks_for_storage
 from runner.engine.observer import Observer
 
 LOOKS_LIKE = torch.device("cuda", 0)
@@ -36,6 +37,14 @@ TO_HOST = frozenset(
 )
 
 
+CAPSULES = (
+    (torch._C, "_to_dlpack"),
+    (torch._C, "_to_dlpack_versioned"),
+    (torch.utils.dlpack, "to_dlpack"),
+    (torch, "to_dlpack"),
+)
+
+
 class LooksLikeCuda(TorchFunctionMode):
     """Rewrites devices in every torch call of the candidate, and notes how much data goes to the
     host.
@@ -50,6 +59,8 @@ class LooksLikeCuda(TorchFunctionMode):
             return ANSWERS[func]
         if func in TO_HOST:
             self._note_host(args)
+        if func in STORAGE_METHODS and asks_for_storage():
+            self._observer.tell(STORAGE, func.__name__)
         if func is _Base.cuda:
             return args[0]
         if func is _Base.pin_memory:
@@ -70,15 +81,16 @@ def note_host(observer: Observer, tensor: Any) -> None:
 
 def watch_capsules(observer: Observer) -> None:
     """DLPack's capsules go past torch's functions: note them, they are a way to the host."""
-    original = torch._C._to_dlpack
+    for owner, name in CAPSULES:
+        setattr(owner, name, _noted(getattr(owner, name), observer))
 
-    def to_dlpack(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+
+def _noted(original: Callable, observer: Observer) -> Callable:
+    def to_capsule(tensor: Any, *args: Any, **kwargs: Any) -> Any:
         note_host(observer, tensor)
         return original(tensor, *args, **kwargs)
 
-    for owner, name in ((torch._C, "_to_dlpack"), (torch.utils.dlpack, "to_dlpack")):
-        setattr(owner, name, to_dlpack)
-    setattr(torch, "to_dlpack", to_dlpack)  # noqa: B010 - its type is another
+    return to_capsule
 
 
 def to_cpu(value: Any) -> Any:

@@ -193,9 +193,12 @@ def reference_block(trial: Trial, case: dict, samples: int, spin: float) -> Samp
     with trial.referee.reserved() as channel:
         try:
             deadline = time.monotonic() + BLOCK_SECONDS
-            return exchange(channel, message, trial.new_seed, -1, deadline)
+            found = exchange(channel, message, trial.new_seed, -1, deadline)
         except (protocol.Closed, protocol.Overdue, protocol.Malformed) as error:
             raise _referee_failed(trial.referee, error) from error
+    if found.reply.get("ok") is not True:
+        raise trial.referee.failure(found.reply)
+    return found
 
 
 def _referee_failed(referee: Worker, error: Exception) -> JudgeFailure:
@@ -244,7 +247,12 @@ def exchange(
             raise protocol.Malformed("a block was left")
         seeds.append(new_seed())
         channel.send_bytes(SEED.pack(seeds[-1], 0 <= keep == index - 1))
+    last = channel.next_byte(deadline)
     reply = channel.wait(deadline)
+    if last == FAILED or reply.get("ok") is not True:
+        return Samples((), (), (), reply)
+    if last != NEXT:
+        raise protocol.Malformed("a block's end was left out")
     times = _numbers(reply.get("times"), message["samples"], least=1e-6)
     queued = _numbers(reply.get("queued"), message["samples"], least=0.0)
     return Samples(times, queued, tuple(seeds), reply)

@@ -50,6 +50,7 @@ FLAGS = {  # what is told -> what it means: nothing wrong in itself, but no kern
     "signals": "sends signals",
     "other-library": "imports another library that computes",
     "sockets": "opens sockets",
+    "storage": "takes the memory under a tensor",
 }
 
 

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -74,6 +75,13 @@ class Hold:
         self.give_back()
 
 
+@dataclass(eq=False)
+class Stay:
+    """A judgement in hand; did others have a process on the board at any time of it?"""
+
+    had_company: bool = False
+
+
 class Turns:
     """A lock between threads (many, or one alone) with file locks per board behind it, between
     processes. `overlap`: do those who compile give their turn back?
@@ -86,6 +94,8 @@ class Turns:
         self._condition = threading.Condition()
         self._patience = patience
         self._present = 0
+        self._stays: list[Stay] = []
+        self._sole = 0  # who want to be in hand by themselves, or are
         self._among = 0
         self._waiting = 0
         self._alone = False  # somebody has it, or has it back after a break
@@ -99,21 +109,26 @@ class Turns:
         self._door, self._room = folder / f"{stem}.door.lock", folder / f"{stem}.lock"
         self._board = device.kind == "cuda"
 
-    @property
-    def present(self) -> int:
-        """Judgements in hand."""
-        return self._present
-
     @contextlib.contextmanager
-    def in_hand(self) -> Iterator[None]:
-        """Around a whole judgement: it may want a turn later."""
+    def in_hand(self, sole: bool = False) -> Iterator[Stay]:
+        """Around a whole judgement: it may want a turn later. `sole`: when all others have ended,
+        and while none begins.
+        """
         with self._condition:
+            self._sole += sole
+            self._condition.wait_for(lambda: not (self._present if sole else self._sole))
+            stay = Stay(had_company=bool(self._stays))
+            for other in self._stays:
+                other.had_company = True
+            self._stays.append(stay)
             self._present += 1
         try:
-            yield
+            yield stay
         finally:
             with self._condition:
+                self._stays.remove(stay)
                 self._present -= 1
+                self._sole -= sole
                 self._condition.notify_all()
 
     # -- beside others --

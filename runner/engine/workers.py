@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from runner.engine import protocol
-from runner.engine.model import DeviceSpec, JudgeFailure, Options
+from runner.engine.model import DeviceSpec, JudgeFailure, NoMemory, Options
 from runner.engine.protocol import Channel
 
 START_SECONDS = 180.0  # importing torch takes 1-5 s; a host under load takes its time
@@ -112,8 +112,13 @@ class Worker:
                 f"the {self.name} failed ({what}): {self.channel.log_tail()[-2000:]}"
             ) from error
         if not reply.get("ok"):
-            raise JudgeFailure(f"the {self.name} failed: {reply.get('reason')}")
+            raise self.failure(reply)
         return reply
+
+    def failure(self, reply: dict) -> JudgeFailure:
+        """What it means that its reply isn't ok."""
+        kind = NoMemory if reply.get("memory") else JudgeFailure
+        return kind(f"the {self.name} failed: {reply.get('reason')}")
 
     @property
     def pid(self) -> int:

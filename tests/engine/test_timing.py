@@ -42,6 +42,7 @@ class Other:
         message, _ = protocol.receive(sock)
         for _ in range(message["samples"] + 1):
             self.next_seed()
+        sock.sendall(NEXT)
         times = [1.0] * message["samples"]
         protocol.send(sock, {"ok": True, "times": times, "queued": times})
 
@@ -80,10 +81,14 @@ class TestExchange:
         assert found.seeds == tuple(seed for seed, _ in other.heard)
         assert found.seeds[keep] == 100 + keep
 
-    def test_a_failure_ends_the_block_with_its_message(self, other):
+    @pytest.mark.parametrize("asked", [0, 1, SAMPLES + 1])
+    def test_a_failure_ends_the_block_with_its_message(self, other, asked):
+        """That of the last call may show itself only when the device is waited for."""
+
         def fail(sock):
             protocol.receive(sock)
-            other.next_seed()
+            for _ in range(asked):
+                other.next_seed()
             sock.sendall(FAILED)
             protocol.send(sock, {"ok": False, "error": {"kind": "exception"}})
 
@@ -98,6 +103,7 @@ class TestExchange:
                 if index == 2:
                     protocol.send(sock, {protocol.TOLD: "blind", "about": "something"})
                 other.next_seed()
+            sock.sendall(NEXT)
             protocol.send(sock, {"ok": True, "times": [1.0] * SAMPLES, "queued": [0.1] * SAMPLES})
 
         other.play(tell)
@@ -120,6 +126,7 @@ class TestExchange:
             message, _ = protocol.receive(sock)
             for _ in range(message["samples"] + 1):
                 other.next_seed()
+            sock.sendall(NEXT)
             protocol.send(sock, {"ok": True, "times": times, "queued": [0.1] * SAMPLES})
 
         other.play(lie)

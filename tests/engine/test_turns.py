@@ -384,3 +384,42 @@ def test_many_in_two_processes_get_through_and_whoever_times_is_alone(short_slic
         thread.join(SECONDS)
     assert sorted(done) == list(range(16))
     assert wrong == []
+
+
+class TestByItself:
+    """Memory on a board belongs to whole processes, whoever has the turn."""
+
+    def test_it_waits_for_all_in_hand_and_none_begins_meanwhile(self):
+        turns = Turns(BOARD)
+        first = Somebody(turns, "in_hand")
+        assert first.got_it()
+        sole = Somebody(turns, "in_hand", True)
+        assert comes_true(lambda: turns._sole, SECONDS)
+        late = Somebody(turns, "in_hand")
+        assert not sole.has_it.is_set()
+        first.let_go()
+        assert sole.got_it()
+        assert not late.has_it.is_set()
+        sole.let_go()
+        assert late.got_it()
+        late.let_go()
+
+    def test_two_who_want_that_have_it_one_after_the_other(self):
+        turns = Turns(BOARD)
+        both = [Somebody(turns, "in_hand", True) for _ in range(2)]
+        assert comes_true(lambda: turns._sole == 2, SECONDS)
+        assert comes_true(lambda: any(one.has_it.is_set() for one in both), SECONDS)
+        assert not all(one.has_it.is_set() for one in both)
+        for one in both:
+            one.may_go()
+        assert all(one.done.wait(SECONDS) for one in both)
+
+    def test_company_is_remembered_though_it_has_gone(self):
+        turns = Turns(BOARD)
+        with turns.in_hand() as stay:
+            assert not stay.had_company
+            with turns.in_hand() as other:
+                assert other.had_company
+            assert stay.had_company
+        with turns.in_hand(True) as sole:
+            assert not sole.had_company

@@ -1,7 +1,7 @@
 """The judge tried on a real board, in one command: `python -m tests.gpu.selftest --out FILE`.
 
 Needs torch, triton and a board; nothing else of the product. Each part goes on when another fails.
-`--parts` takes some of timer, plain, wrong, twice, baseline, slower, exploits.
+`--parts` takes some of timer, plain, wrong, twice, baseline, slower, exploits, memory.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from runner.engine import (
     Options,
     find_devices,
 )
-from tests.gpu.sources import as_baseline, with_wrong_constant
+from tests.gpu.sources import HOG, as_baseline, with_wrong_constant
 
 ROOT = Path(__file__).resolve().parents[2]
 BASELINES = {
@@ -256,6 +256,26 @@ class Selftest:
             "rows": rows,
         }
 
+    def memory(self) -> None:
+        """Beside candidates that take all of the board's memory, honest work passes all the same,
+        and none of them becomes a failure of ours.
+        """
+        plain = plain_sources(r"^(relu|sum|softmax|layer_norm)$")
+        sources = [pair for honest in plain for pair in (("relu", HOG), honest)]
+        with self.judge() as judge:
+            self.out["environment"] = judge.environment
+            runs = self.all_of(judge, sources)
+        for run in runs:
+            say(line(run))
+        hogs, honest = runs[::2], runs[1::2]
+        self.out["memory"] = {
+            "honest": [run["verdict"] for run in honest],
+            "hogs": [run["verdict"] for run in hogs],
+            "as_wanted": all(run["verdict"] == "passed" for run in honest)
+            and all(run["verdict"] in ("passed", "out-of-memory") for run in hogs),
+        }
+        say(f"memory: {self.out['memory']}")
+
     def _tried(self, judge: Judge, path: Path) -> dict:
         text = path.read_text()
         wanted, task = header(text, "verdict"), header(text, "task")
@@ -298,7 +318,7 @@ class Selftest:
         return broken
 
 
-PARTS = ("timer", "plain", "exploits", "twice", "baseline", "slower", "wrong")
+PARTS = ("timer", "plain", "exploits", "memory", "twice", "baseline", "slower", "wrong")
 
 
 def main() -> int:

@@ -23,6 +23,40 @@ def {task}(*args, **kwargs):
     return {call}(*args, **kwargs)
 """
 
+HOG = """
+import torch
+import triton
+import triton.language as tl
+
+held = []
+
+
+@triton.jit
+def relu_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(y_ptr + offsets, tl.where(x < 0, 0.0, x), mask=offsets < n)
+
+
+def take_all(device, size=1 << 30):
+    while size > 1 << 24:
+        try:
+            held.append(torch.empty(size, dtype=torch.int8, device=device))
+        except torch.OutOfMemoryError:
+            size //= 2
+    del held[:2]  # for its own work
+
+
+def relu(input, inplace=False):
+    if not held:
+        take_all(input.device)
+    x = input.contiguous()
+    y = torch.empty_like(x)
+    if x.numel():
+        relu_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+    return input.copy_(y) if inplace else y
+"""
+
 
 class Shifted(ast.NodeTransformer):
     """tl.store(p, v, ...) -> tl.store(p, v * 1.5 + 1, ...)"""
