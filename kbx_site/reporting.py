@@ -1,8 +1,9 @@
 """Errors to Sentry, where a DSN is configured: what broke and where, nothing about whom or what.
 
-An event keeps the error's kind, the start of its message, and our own stack without variables. No
-request, account, address, log line or message of Celery goes along: they may hold a candidate's
-source, a key, or somebody's name.
+An event keeps the error's kind, the start of its message, our own stack without variables, and of a
+log line the words without what was filled in. No request, account, address or message of Celery
+goes along: they may hold a candidate's source, a key, or somebody's name. Errors are those that are
+logged as such, so no framework has to be hooked into: Django and Celery log what they catch.
 """
 
 from importlib.metadata import version
@@ -12,7 +13,7 @@ import sentry_sdk
 
 KEPT = (
     *("event_id", "timestamp", "level", "logger", "platform", "release", "environment", "sdk"),
-    *("exception", "transaction", "fingerprint", "contexts"),
+    *("exception", "logentry", "fingerprint", "contexts"),
 )
 CONTEXTS = ("trace", "runtime")
 LONGEST = 200  # characters of an error's own words
@@ -25,7 +26,7 @@ def start(dsn: str, environment: str) -> None:
         release=f"kernelbench-x@{version('kernelbench-x')}",
         before_send=bare,
         before_send_transaction=lambda event, hint: None,
-        send_default_pii=False,
+        auto_enabling_integrations=False,
         include_local_variables=False,
         include_source_context=False,
         max_request_body_size="never",
@@ -39,6 +40,8 @@ def bare(event: Any, hint: Any) -> Any:
     kept = {name: event[name] for name in KEPT if name in event}
     contexts = kept.get("contexts", {})
     kept["contexts"] = {name: contexts[name] for name in CONTEXTS if name in contexts}
+    if words := kept.pop("logentry", {}).get("message"):
+        kept["logentry"] = {"message": words[:LONGEST]}
     for error in kept.get("exception", {}).get("values", ()):
         error["value"] = str(error.get("value", ""))[:LONGEST]
     return kept

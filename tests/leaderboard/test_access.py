@@ -168,6 +168,7 @@ ENTRIES: dict[str, Entry] = {
     # Probes and pages without anything of anybody.
     "healthz": (NOTHING, ALL, REFUSED),
     "readyz": (NOTHING, ALL, REFUSED),
+    "metrics": (NOTHING, ALL, REFUSED),  # the tests ask from an address that may
     "metrics": (NOTHING, NOBODY, REFUSED),  # for who holds its token
     "leaderboard:metrics": (NOTHING, ALL, REFUSED),
     "leaderboard:published": (NOTHING, ALL, REFUSED),
