@@ -154,6 +154,8 @@ def _held_tallies(method: Method) -> QuerySet[RunTally]:
 def _write(held: QuerySet[CountingRun], runs: QuerySet[Run]) -> None:
     """Replace `held` by what follows from `runs`, which are all runs of the same places."""
     rows = list(_counting(runs))
+    before = held.order_by().values_list("gpu_id", "origin").distinct()
+    Board.touch({*before, *((row.gpu_id, row.origin) for row in rows)})
     held.delete()
     CountingRun.objects.bulk_create(rows, batch_size=BATCH)
 

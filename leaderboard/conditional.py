@@ -33,7 +33,7 @@ def conditional(view: View) -> View:
     def answer(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if has_session(request):
             return for_one(view(request, *args, **kwargs))
-        seen = Board.seen()
+        seen = kept.seen()
         request.generation = seen.generation  # type: ignore[attr-defined]  # read by `generation`
         if not seen.generation:
             return view(request, *args, **kwargs)
@@ -64,7 +64,7 @@ def personal(view: View) -> View:
 def generation(request: HttpRequest) -> int:
     """The board's generation that this answer is about, asked once a request."""
     if not hasattr(request, "generation"):
-        request.generation = Board.current()  # type: ignore[attr-defined]
+        request.generation = kept.seen().generation  # type: ignore[attr-defined]
     return int(request.generation)  # type: ignore[attr-defined]  # as above
 
 

@@ -1,25 +1,33 @@
-"""Boards and answers kept in this process until results change: keyed by the board's generation,
-never timed.
+"""Boards and answers kept in this process until results change, never timed.
+
+Answers are keyed by the board's generation, which every change raises. Boards are made of results,
+which are read again when the version of their GPU and origin has changed, and of tasks and entries,
+which are read for each generation and compared.
 
 The generation is read before the rows, so what is kept under it is at least as new as it says.
 Generation 0 is a site in which nothing was ever recorded: nothing is kept for it.
 """
 
-import gc
 from collections import OrderedDict
+from dataclasses import fields
 from functools import lru_cache
 from threading import Lock
+from typing import Any
 
 from django.http import HttpResponse
 
+from benchmark.models import Board as State
 from leaderboard import summaries
+from leaderboard.derived import Derived, Latest
 from leaderboard.filters import Choice
-from leaderboard.rows import Board, GpuRow
+from leaderboard.rows import Board, GpuRow, Result
 from leaderboard.selectors import board as boards
-from leaderboard.selectors.board import BoardData
+from leaderboard.selectors.board import BoardData, Scene
 
-KEPT_BOARDS = 16  # a full one of 50 methods x 176 tasks holds about 5 MB
+KEPT_BOARDS = 24  # a full one of 50 methods x 176 tasks holds about 1 MB beside its results
+KEPT_RESULTS = 16  # of a GPU, lane and round: 8,800 take about 4 MB
 
+KEPT_STATES = 4
 KEPT_ANSWERS = 128  # the largest has 300 KB, most a tenth of that
 
 
@@ -58,38 +66,79 @@ class Answers:
 ANSWERS = Answers(KEPT_ANSWERS)
 
 
+_BOARDS: Derived[tuple[BoardData, Board]] = Derived(KEPT_BOARDS)
+_RESULTS: Derived[tuple[Result, ...]] = Derived(KEPT_RESULTS)
+_LATEST: Latest[Any] = Latest()
+_STATES: dict[int, State] = {}  # by generation, the newest ones
+
+
+def seen() -> State:
+    """The board's state, remembered: what is asked for under its generation is not asked twice."""
+    found = State.seen()
+    _STATES[found.generation] = found
+    for older in sorted(_STATES)[:-KEPT_STATES]:
+        _STATES.pop(older, None)
+    return found
+
+
 def gpus(generation: int) -> tuple[GpuRow, ...]:
     return _gpus(generation) if generation else boards.gpus()
 
 
 def board(generation: int, choice: Choice) -> tuple[BoardData, Board]:
-    return _board(generation, choice) if generation else _summed(choice)
+    """Made anew where the results of its GPU and lane, tasks or entries have changed. What became
+    of another GPU leaves it, and what was derived from it, as it is.
+    """
+    if not generation:
+        data = boards.board_data(choice)
+        return data, summaries.board(data)
+    scene = _scene(generation)
+    found = _results(_state(generation), scene, choice)
+    gpu = _LATEST.of(("gpu", choice.gpu.id), choice.gpu)
+    made_of = (gpu, scene.tasks, scene.methods, scene.recorded, scene.listed, found)
+
+    def make() -> tuple[BoardData, Board]:
+        data = boards.assemble(choice, scene, found)
+        return data, summaries.board(data)
+
+    return _BOARDS.get(choice.query, made_of, make)
 
 
 def forget() -> None:
     """For tests, whose databases begin again with the same generations."""
     _gpus.cache_clear()
-    _board.cache_clear()
-    ANSWERS.forget()
+    _scene.cache_clear()
+    _STATES.clear()
+    for kept in (_BOARDS, _RESULTS, _LATEST, ANSWERS):
+        kept.forget()
 
 
 @lru_cache(maxsize=1)
 def _gpus(generation: int) -> tuple[GpuRow, ...]:
-    return boards.gpus()
+    found: tuple[GpuRow, ...] = _LATEST.of("gpus", boards.gpus())
+    return found
 
 
-@lru_cache(maxsize=KEPT_BOARDS)
-def _board(generation: int, choice: Choice) -> tuple[BoardData, Board]:
-    return _summed(choice)
+@lru_cache(maxsize=1)
+def _scene(generation: int) -> Scene:
+    """Each part the former object where it is still the same."""
+    found = boards.scene()
+    parts = {part.name: getattr(found, part.name) for part in fields(Scene)}
+    return Scene(**{name: _LATEST.of(name, value) for name, value in parts.items()})
 
 
-def _summed(choice: Choice) -> tuple[BoardData, Board]:
-    """Built without Python looking for garbage: it would walk over all that is kept, several times,
-    and a board has no cycles to find.
-    """
-    gc.disable()
-    try:
-        data = boards.board_data(choice)
-        return data, summaries.board(data)
-    finally:
-        gc.enable()
+def _state(generation: int) -> State:
+    """At least as new as `generation`, so what is read now is as new as its lanes say."""
+    return _STATES.get(generation) or seen()
+
+
+def _results(state: State, scene: Scene, choice: Choice) -> tuple[Result, ...]:
+    """Of all tasks, since the categories share them."""
+    gpu = choice.gpu
+    place = (gpu.id, choice.lane, choice.round)
+    version = _LATEST.of((*place, "version"), (state.lane(gpu.id, choice.lane), gpu.can_time))
+    return _RESULTS.get(
+        place,
+        (version, scene.tasks),
+        lambda: boards.results(gpu, choice.lane, choice.round, scene.digests),
+    )

@@ -1,6 +1,7 @@
 """What was found: runs (facts, written once), their measurements, and audits of them."""
 
 import uuid
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -241,6 +242,9 @@ class Board(models.Model):
     ROW = 1
     generation = models.PositiveBigIntegerField(default=0)
     changed_at = models.DateTimeField(default=timezone.now)
+    lanes = models.JSONField(
+        default=dict, help_text="How often the derived rows of each GPU and origin have changed."
+    )
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="board_is_one_row")]
@@ -266,6 +270,25 @@ class Board(models.Model):
         row.generation += 1
         row.changed_at = max(timezone.now(), row.changed_at + timedelta(seconds=1))
         row.save()
+
+    @classmethod
+    @transaction.atomic
+    def touch(cls, lanes: Iterable[tuple[int, str]]) -> None:
+        """Say which (GPU, origin) have other derived rows now. Inside the transaction that writes
+        them: what was read of other lanes before stays true.
+        """
+        row = cls.lock()
+        for lane in {cls._lane(*lane) for lane in lanes}:
+            row.lanes[lane] = row.lanes.get(lane, 0) + 1
+        row.save(update_fields=["lanes"])
+
+    def lane(self, gpu: int, origin: str) -> int:
+        """The lane's version; 0 where nothing was ever derived."""
+        return int(self.lanes.get(self._lane(gpu, origin), 0))
+
+    @staticmethod
+    def _lane(gpu: int, origin: str) -> str:
+        return f"{gpu} {origin}"
 
     @classmethod
     def current(cls) -> int:

@@ -82,6 +82,22 @@ class BoardData:
     memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What boards are made of beside results: tasks with their present digests, methods by name,
+    what recorded submissions say of themselves, and the submissions that lists may name.
+    """
+
+    tasks: tuple[tuple[TaskRow, str], ...]
+    methods: tuple[MethodRow, ...]
+    recorded: tuple[tuple[int, dict], ...]
+    listed: frozenset[int]
+
+    @property
+    def digests(self) -> dict[int, str]:
+        return {task.id: digest for task, digest in self.tasks}
+
+
 def gpus() -> tuple[GpuRow, ...]:
     """GPUs with listed results or in service, the default first: one that times, most results."""
     tallies = RunTally.objects.filter(submission__in=Submission.objects.listed())
@@ -99,21 +115,38 @@ def gpus() -> tuple[GpuRow, ...]:
 
 def board_data(choice: Choice) -> BoardData:
     """Three queries: tasks, submissions with their methods, and the runs that count."""
-    digests = {task: digest for task, digest in _tasks() if _is_chosen(task, choice)}
-    current = {task.id: digest for task, digest in digests.items()}
-    counting = listed_counting().filter(gpu=choice.gpu.id, origin=choice.lane)
-    if choice.category:
-        counting = counting.filter(task__category=choice.category)
-    results = {
+    now = scene()
+    return assemble(choice, now, results(choice.gpu, choice.lane, choice.round, now.digests))
+
+
+def scene() -> Scene:
+    """Two queries."""
+    tasks = tuple(_tasks())
+    methods, recorded, listed = _entered()
+    return Scene(tasks, methods, recorded, listed)
+
+
+def results(
+    gpu: GpuRow, lane: str, round: int | None, digests: Mapping[int, str]
+) -> tuple[Result, ...]:
+    """What counts on the GPU, of the tasks in `digests`. One query."""
+    counting = in_round(listed_counting().filter(gpu=gpu.id, origin=lane), round)
+    rows = results_of(counting, digests, gpu.can_time)
+    return tuple(result for _, result in rows if result.task in digests)
+
+
+def assemble(choice: Choice, scene: Scene, found: Iterable[Result]) -> BoardData:
+    """The choice's part. A submission that is hidden by now stays out whatever was read before."""
+    tasks = tuple(task for task, _ in scene.tasks if _is_chosen(task, choice))
+    chosen = {task.id for task in tasks}
+    kept = {
         (result.method, result.task): result
-        for _, result in results_of(in_round(counting, choice.round), current, choice.gpu.can_time)
-        if result.task in current
+        for result in found
+        if result.task in chosen and result.submission in scene.listed
     }
-    methods, recorded = _entered()
-    shares = Counter(result.submission for result in results.values())
-    return BoardData(
-        choice, tuple(digests), tuple(methods), results, tuple(_shares(recorded, shares))
-    )
+    shares = Counter(result.submission for result in kept.values())
+    recorded = tuple(_shares(dict(scene.recorded), shares)) if scene.recorded else ()
+    return BoardData(choice, tasks, scene.methods, kept, recorded)
 
 
 def listed_counting() -> QuerySet[CountingRun]:
@@ -188,17 +221,20 @@ def _tasks() -> Iterable[tuple[TaskRow, str]]:
         yield TaskRow(*facts, tuple(sorted(not_on))), digest
 
 
-def _entered() -> tuple[list[MethodRow], dict[int, dict]]:
-    """Methods with a listed submission by name, and what is said of recorded submissions, by id."""
+def _entered() -> tuple[tuple[MethodRow, ...], tuple[tuple[int, dict], ...], frozenset[int]]:
+    """Methods with a listed submission by name, what is said of recorded submissions, all listed
+    ones.
+    """
     submissions = Submission.objects.listed().order_by("method__name", "method_id")
-    methods, recorded = {}, {}
+    methods, recorded, listed = {}, [], set()
     for id, facts, method, slug, name, kind, organisation in submissions.values_list(
         "id", "recorded", "method_id", *(f"method__{f}" for f in METHOD_FIELDS)
     ):
         methods[method] = MethodRow(method, slug, name, vocabulary.METHOD_KINDS[kind], organisation)
+        listed.add(id)
         if facts:
-            recorded[id] = facts
-    return list(methods.values()), recorded
+            recorded.append((id, facts))
+    return tuple(methods.values()), tuple(recorded), frozenset(listed)
 
 
 def _shares(recorded: Mapping[int, dict], shares: Mapping[int, int]) -> Iterable[Recorded]:
