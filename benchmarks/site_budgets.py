@@ -6,7 +6,8 @@ Starts PostgreSQL (Debian's, on a free port) unless a database is given, seeds i
 with one worker, and asks every page in turn with the bare view (`/healthz`: the same middleware, no
 template and no query), so that noise falls on both. Warm: nothing changed since the last request.
 Cold: before each request the board's generation was raised and the first GPU's results marked as
-changed, as a new result does: no answer is kept then, and that GPU's board is made anew. Times are from a client on the same machine, so they contain HTTP. Writes
+changed, as a new result does: no answer is kept then, and that GPU's board is made anew. Times are
+from a client on the same machine, so they contain HTTP. Writes
 `docs/measurements/site-budgets.{md,json}`.
 
 Other work on the machine makes every wall time longer, so the processor time that the web process
