@@ -267,6 +267,7 @@ FROM (
   JOIN benchmark_candidate k ON k.id = r.candidate_id
   JOIN seed_case c ON c.task_id = k.task_id
   WHERE k.submission_id = %s) AS made
+ORDER BY id, position -- as a report writes them: a run's cases lie together
 """
 
 

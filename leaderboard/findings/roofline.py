@@ -10,23 +10,27 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median, quantiles
+from typing import NamedTuple
 from uuid import UUID
 
+from leaderboard.statistics.arrays import Array, numpy
+
 MEMORY, COMPUTE = "memory", "compute"
+Of = tuple[str, str, str, UUID]  # method, task, category, run
 
 
 @dataclass(frozen=True, slots=True)
 class Roof:
     """`bandwidth` in bytes/s; `peaks` in FLOP/s by dtype. A dtype without a peak has no compute
-    roof: only its bytes bound it.
+    roof: only its bytes bound it. `source`: whose figures these are.
     """
 
-    bandwidth: float
+    bandwidth: float | None
     peaks: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseTimes:
+class CaseTimes(NamedTuple):
     """One timed case. Times in milliseconds, `bytes` and `flops` by the cost model."""
 
     dtype: str
@@ -69,26 +73,50 @@ class Summary:
 
 def least_seconds(case: CaseTimes, roof: Roof) -> tuple[float, str]:
     """(seconds, the roof that decides)."""
-    memory = case.bytes / roof.bandwidth
+    memory = case.bytes / roof.bandwidth if roof.bandwidth else 0.0
     peak = roof.peaks.get(case.dtype)
     compute = case.flops / peak if peak else 0.0
     return (compute, COMPUTE) if compute > memory else (memory, MEMORY)
 
 
-def kernel(of: tuple[str, str, str, UUID], cases: Sequence[CaseTimes], roof: Roof) -> Kernel | None:
-    """`of`: method, task, category, run. None without a case that moves or computes anything."""
-    bounded = [(case, *least_seconds(case, roof)) for case in cases if case.bytes or case.flops]
-    bounded = [entry for entry in bounded if entry[1] > 0]
+def kernels(
+    of: Sequence[Of], cases: Sequence[Sequence[CaseTimes]], roofs: Sequence[Roof]
+) -> tuple[Kernel, ...]:
+    """Those with a case that moves or computes anything: the cases and the roof of each."""
+    np = numpy()
+    flat = [
+        (at, *least_seconds(case, roof), case)
+        for at, (own, roof) in enumerate(zip(cases, roofs, strict=True))
+        for case in own
+    ]
+    bounded = [entry for entry in flat if entry[1] > 0]
     if not bounded:
-        return None
-    moved = sum(case.bytes for case, _, _ in bounded)
-    return Kernel(
-        *of,
-        cases=len(bounded),
-        intensity=sum(case.flops for case, _, _ in bounded) / moved if moved else math.inf,
-        bound=max(bounded, key=lambda entry: entry[1])[2],
-        share=_mean(1e3 * least / case.candidate_ms for case, least, _ in bounded),
-        reference_share=_mean(1e3 * least / case.reference_ms for case, least, _ in bounded),
+        return ()
+    owner = np.array([at for at, *_ in bounded])
+    least = np.array([seconds for _, seconds, *_ in bounded])
+    facts = np.array([(c.bytes, c.flops, c.candidate_ms, c.reference_ms) for *_, c in bounded])
+
+    def sums(values: Array) -> list[float]:
+        found: list[float] = np.bincount(owner, weights=values, minlength=len(of)).tolist()
+        return found
+
+    counts = sums(np.ones(len(owner)))
+    moved, flops = sums(facts[:, 0]), sums(facts[:, 1])
+    shares, references = (sums(np.log(1e3 * least / facts[:, at])) for at in (2, 3))
+    # Of each kernel's cases the one that takes longest, the first of equals: it is written last.
+    order = np.lexsort((-np.arange(len(owner)), least))
+    longest = dict(zip(owner[order].tolist(), order.tolist(), strict=True))
+    return tuple(
+        Kernel(
+            *of[at],
+            cases=int(counts[at]),
+            intensity=flops[at] / moved[at] if moved[at] else math.inf,
+            bound=bounded[longest[at]][2],
+            share=math.exp(shares[at] / counts[at]),
+            reference_share=math.exp(references[at] / counts[at]),
+        )
+        for at in range(len(of))
+        if counts[at]
     )
 
 
@@ -99,6 +127,15 @@ def best_by_task(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:
         if one.task not in best or one.share > best[one.task].share:
             best[one.task] = one
     return tuple(best[task] for task in sorted(best))
+
+
+def summaries(found: Iterable[Kernel], by: str) -> tuple[Summary, ...]:
+    """One of each method, or category, by name."""
+    groups: dict[str, list[Kernel]] = {}
+    for one in found:
+        groups.setdefault(getattr(one, by), []).append(one)
+    rows = (summary(name, groups[name]) for name in sorted(groups))
+    return tuple(row for row in rows if row)
 
 
 def summary(name: str, kernels: Iterable[Kernel]) -> Summary | None:
@@ -119,8 +156,3 @@ def summary(name: str, kernels: Iterable[Kernel]) -> Summary | None:
         mean=math.fsum(shares) / len(shares),
         reference=median(one.reference_share for one in kernels),
     )
-
-
-def _mean(ratios: Iterable[float]) -> float:
-    logs = [math.log(ratio) for ratio in ratios]
-    return math.exp(math.fsum(logs) / len(logs))

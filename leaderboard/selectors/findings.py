@@ -1,15 +1,16 @@
 """The findings of a choice: its results as counts, shares and roofline, and published figures."""
 
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from benchmark import vocabulary
-from benchmark.models import Gpu, Measurement, Run
-from leaderboard.filters import Choice
+from benchmark.models import CountingRun, Gpu
+from leaderboard.derived import Derived, Latest
 from leaderboard.findings import attribution, published, roofline, shares, taxonomy
 from leaderboard.findings.attribution import Absent, Attribution, Tally
 from leaderboard.findings.published import Published
@@ -18,12 +19,12 @@ from leaderboard.findings.shares import Speeds
 from leaderboard.findings.taxonomy import Ended, Endings
 from leaderboard.models import Publication
 from leaderboard.rows import MethodRow, Result, TaskRow
-from leaderboard.selectors.board import BoardData
+from leaderboard.selectors.board import BoardData, in_round, listed_counting
 
 PAPER = "kernelbench-x"  # the publication whose questions the page asks
 KEPT = 8
-BATCH = 5000  # runs a query asks for by name; SQLite takes 32,766 parameters
-BANDWIDTH = "environment__board__copy_bytes_per_second"
+NAMED = 500  # new runs that are asked for by name; with more, all are read
+BANDWIDTH = "run__environment__board__copy_bytes_per_second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +68,31 @@ class Findings:
         return next(iter(self.all_endings.failures), None)
 
 
-_kept: OrderedDict[Choice, tuple[BoardData, Findings]] = OrderedDict()
+Reached = dict[UUID, tuple[Kernel, float, bool]]  # by run: kernel, bandwidth, whether measured
+
+_KEPT: Derived[Findings] = Derived(KEPT)
+_REACHED: Derived[Reached] = Derived(KEPT)
+_ROOFS: Latest[Roof] = Latest()
 
 
 def findings(data: BoardData) -> Findings:
-    """Kept as long as the board's data are the same object, which its generation decides."""
-    found = _kept.get(data.choice)
-    if found is None or found[0] is not data:
-        found = (data, _findings(data))
-        _kept[data.choice] = found
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
-    return found[1]
+    """Kept as long as the board's data are the same object, and the GPU's peaks the same."""
+    gpu = Gpu.objects.filter(pk=data.choice.gpu.id).first()
+    roof = _ROOFS.of(data.choice.gpu.id, _roof(gpu))
+    return _KEPT.get(data.choice.query, [data, roof], lambda: _findings(data, roof))
+
+
+def forget() -> None:
+    """For tests: what is worked out again must be the same."""
+    for kept in (_KEPT, _REACHED, _ROOFS):
+        kept.forget()
+
+
+def _roof(gpu: Gpu | None) -> Roof:
+    """By the data sheet."""
+    if gpu is None:
+        return Roof(None)
+    return Roof(gpu.peak_bandwidth, dict(gpu.peak_flops), gpu.peak_source)
 
 
 def publications() -> tuple[Published, ...]:
@@ -101,6 +115,9 @@ def shipped() -> tuple[Published, ...]:
     return tuple(published.read(path) for path in sorted(published.FOLDER.glob("*.json")))
 
 
+Place = tuple[int, int]  # method, task
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A result that counts, with its method and task."""
@@ -111,7 +128,7 @@ class Judged:
     result: Result
 
 
-def _findings(data: BoardData) -> Findings:
+def _findings(data: BoardData, roof: Roof) -> Findings:
     judged = tuple(_judged(data))
     methods = {one.method.slug: one.method for one in judged}
     ids = {method.id for method in methods.values()}
@@ -134,7 +151,7 @@ def _findings(data: BoardData) -> Findings:
         endings=tuple(row for row in by_category if row.judged),
         all_endings=taxonomy.endings("all categories", ended),
         words=taxonomy.words_of([taxonomy.endings("", ended)]),
-        roofline=_roofline(data, judged),
+        roofline=_roofline(data, judged, roof),
     )
 
 
@@ -180,67 +197,106 @@ def _speeds(judged: Sequence[Judged]) -> Iterator[Speeds]:
             yield found
 
 
-def _roofline(data: BoardData, judged: Iterable[Judged]) -> Roofline:
-    facts = Gpu.objects.filter(pk=data.choice.gpu.id).first()
-    peak = facts.peak_bandwidth if facts else None
-    solved = {j.result.run: j for j in judged if j.result.is_solved and j.result.speedup}
-    copied = _bandwidths(list(solved))
-    peaks = dict(facts.peak_flops) if facts else {}
-    kernels, used = [], []
-    for run, cases in _case_times(list(solved)).items():
-        bandwidth = copied.get(run) or peak
-        if not bandwidth:
-            continue
-        one = solved[run]
-        of = (one.name, one.task.slug, one.task.category_label, run)
-        found = roofline.kernel(of, cases, Roof(bandwidth, peaks))
-        if found:
-            kernels.append(found)
-            used.append(bandwidth)
+def _roofline(data: BoardData, judged: Iterable[Judged], roof: Roof) -> Roofline:
+    solved = {
+        (one.method.id, one.task.id): one
+        for one in judged
+        if one.result.is_solved and one.result.speedup
+    }
+    reached = _reached(data, solved, roof)
+    kernels = [kernel for kernel, _, _ in reached]
     return Roofline(
         kernels=tuple(sorted(kernels, key=lambda kernel: (kernel.method, kernel.task))),
         best=roofline.best_by_task(kernels),
         overall=roofline.summary("all kernels", kernels),
-        by_category=tuple(_summaries(kernels, "category")),
-        by_method=tuple(_summaries(kernels, "method")),
-        bandwidth=median(used) if used else None,
-        measured=sum(kernel.run in copied for kernel in kernels),
-        peak_bandwidth=peak,
-        peak_source=facts.peak_source if facts else "",
+        by_category=roofline.summaries(kernels, "category"),
+        by_method=roofline.summaries(kernels, "method"),
+        bandwidth=median(bandwidth for _, bandwidth, _ in reached) if reached else None,
+        measured=sum(is_measured for _, _, is_measured in reached),
+        peak_bandwidth=roof.bandwidth,
+        peak_source=roof.source,
         above=sum(kernel.share > 1 for kernel in kernels),
     )
 
 
-def _summaries(kernels: Sequence[Kernel], by: str) -> Iterator[Summary]:
-    for name in sorted({getattr(kernel, by) for kernel in kernels}):
-        found = roofline.summary(name, [k for k in kernels if getattr(k, by) == name])
-        if found:
-            yield found
+def _reached(
+    data: BoardData, solved: Mapping[Place, Judged], roof: Roof
+) -> list[tuple[Kernel, float, bool]]:
+    """A run is a fact: what was worked out of its cases stays, so that a new result costs its own
+    cases and not everybody's.
+    """
+    held = _REACHED.get(data.choice.query, [roof], dict)
+    new = {
+        place: one
+        for place, one in solved.items()
+        if one.result.run not in held or _names(held[one.result.run][0]) != _of(one)
+    }
+    held |= _work_out(data, new, roof)
+    runs = [one.result.run for one in solved.values()]
+    for run in held.keys() - set(runs):
+        del held[run]
+    return [held[run] for run in runs if run in held]
 
 
-def _case_times(runs: Sequence[UUID]) -> dict[UUID, list[CaseTimes]]:
-    """Timed cases of these runs. A query for every 5000 runs."""
-    fields = ("run__uuid", "dtype", "bytes", "flops", "candidate_ms", "reference_ms")
-    times: dict[UUID, list[CaseTimes]] = {}
-    for some in _batches(runs):
-        timed = Measurement.objects.filter(run__uuid__in=some, candidate_ms__isnull=False)
-        for run, dtype, moved, flops, candidate, reference in timed.order_by().values_list(*fields):
-            case = CaseTimes(dtype, moved or 0.0, flops or 0.0, candidate, reference)
-            times.setdefault(run, []).append(case)
+def _work_out(data: BoardData, new: Mapping[Place, Judged], roof: Roof) -> Reached:
+    """Two queries, none where nothing is new."""
+    if not new:
+        return {}
+    passed = _passed(data)
+    if len(new) <= NAMED:
+        passed = passed.filter(uuid__in=[one.result.run for one in new.values()])
+    times, copied = _case_times(passed), _bandwidths(passed)
+    used = {place: copied.get(place) or roof.bandwidth for place in times if place in new}
+    bounded = {place: bandwidth for place, bandwidth in used.items() if bandwidth}
+    kernels = roofline.kernels(
+        [_of(new[place]) for place in bounded],
+        [times[place] for place in bounded],
+        [Roof(bandwidth, roof.peaks) for bandwidth in bounded.values()],
+    )
+    places = {new[place].result.run: place for place in bounded}
+    return {
+        kernel.run: (kernel, bounded[places[kernel.run]], places[kernel.run] in copied)
+        for kernel in kernels
+    }
+
+
+def _names(kernel: Kernel) -> roofline.Of:
+    return kernel.method, kernel.task, kernel.category, kernel.run
+
+
+def _of(one: Judged) -> roofline.Of:
+    return one.name, one.task.slug, one.task.category_label, one.result.run
+
+
+def _passed(data: BoardData) -> QuerySet[CountingRun]:
+    """The runs that count for the choice and passed; all of the task's, whatever it narrows."""
+    choice = data.choice
+    counting = listed_counting().filter(
+        gpu=choice.gpu.id, origin=choice.lane, verdict=vocabulary.PASSED
+    )
+    if choice.category:
+        counting = counting.filter(task__category=choice.category)
+    return in_round(counting, choice.round)
+
+
+def _case_times(passed: QuerySet[CountingRun]) -> dict[Place, list[CaseTimes]]:
+    """Timed cases of the runs. One query."""
+    fields = ("dtype", "bytes", "flops", "candidate_ms", "reference_ms")
+    names = [f"run__measurements__{name}" for name in fields]
+    timed = passed.filter(run__measurements__candidate_ms__isnull=False)
+    times: dict[Place, list[CaseTimes]] = {}
+    rows = timed.values_list("method_id", "task_id", *names)
+    for method, task, dtype, moved, flops, candidate, reference in rows.iterator(chunk_size=5000):
+        case = CaseTimes(dtype, moved or 0.0, flops or 0.0, candidate, reference)
+        times.setdefault((method, task), []).append(case)
     return times
 
 
-def _bandwidths(runs: Sequence[UUID]) -> dict[UUID, float]:
+def _bandwidths(passed: QuerySet[CountingRun]) -> dict[Place, float]:
     """Bytes per second that a copy reached on the run's board, where the run recorded it."""
-    found: dict[UUID, float] = {}
-    for some in _batches(runs):
-        rows = Run.objects.filter(uuid__in=some).order_by().values_list("uuid", BANDWIDTH)
-        found |= {
-            uuid: float(rate) for uuid, rate in rows if isinstance(rate, int | float) and rate
-        }
-    return found
-
-
-def _batches(runs: Sequence[UUID]) -> Iterator[tuple[UUID, ...]]:
-    for start in range(0, len(runs), BATCH):
-        yield tuple(runs[start : start + BATCH])
+    rows = passed.filter(**{f"{BANDWIDTH}__gt": 0})
+    return {
+        (method, task): float(rate)
+        for method, task, rate in rows.values_list("method_id", "task_id", BANDWIDTH)
+        if isinstance(rate, int | float)
+    }

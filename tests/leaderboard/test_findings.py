@@ -10,11 +10,13 @@ from uuid import uuid4
 import plotly.graph_objects as go
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark import vocabulary
-from benchmark.models import Audit, Board
+from benchmark.models import Audit, Board, Gpu
 from leaderboard import kept
 from leaderboard.charts import findings as charts
 from leaderboard.charts import findings_captions as captions
@@ -261,6 +263,12 @@ def test_endings_count_tasks_that_nobody_solves():
 
 
 ROOF = Roof(bandwidth=4e12, peaks={"float32": 60e12})
+
+
+def kernel(cases):
+    return next(iter(roofline.kernels([OF], [cases], [ROOF])), None)
+
+
 OF = ("Alpha", "relu", "Activation", uuid4())
 
 
@@ -269,26 +277,26 @@ def test_the_longer_of_memory_and_compute_is_the_roof():
     compute = CaseTimes("float32", bytes=4e6, flops=60e9, candidate_ms=4.0, reference_ms=1.0)
     assert roofline.least_seconds(memory, ROOF) == (pytest.approx(1e-3), "memory")
     assert roofline.least_seconds(compute, ROOF) == (pytest.approx(1e-3), "compute")
-    kernel = roofline.kernel(OF, [memory], ROOF)
-    assert (kernel.share, kernel.reference_share) == (pytest.approx(0.5), pytest.approx(0.25))
-    both = roofline.kernel(OF, [memory, compute], ROOF)
+    found = kernel([memory])
+    assert (found.share, found.reference_share) == (pytest.approx(0.5), pytest.approx(0.25))
+    both = kernel([memory, compute])
     assert both.share == pytest.approx(math.sqrt(0.5 * 0.25))
 
 
 def test_a_dtype_without_a_peak_is_bound_by_its_bytes_alone():
     case = CaseTimes("int64", bytes=4e9, flops=1e15, candidate_ms=1.0, reference_ms=1.0)
-    assert roofline.kernel(OF, [case], ROOF).bound == "memory"
+    assert kernel([case]).bound == "memory"
 
 
 def test_a_case_that_moves_nothing_has_no_share():
     case = CaseTimes("int64", bytes=0, flops=1e9, candidate_ms=1.0, reference_ms=1.0)
-    assert roofline.kernel(OF, [case], ROOF) is None
-    assert roofline.kernel(OF, [], ROOF) is None
+    assert kernel([case]) is None
+    assert kernel([]) is None
 
 
 def test_a_summary_of_one_kernel_is_that_kernel():
     case = CaseTimes("float32", bytes=4e9, flops=0, candidate_ms=2.0, reference_ms=1.0)
-    found = roofline.summary("Math", [roofline.kernel(OF, [case], ROOF)])
+    found = roofline.summary("Math", [kernel([case])])
     assert (found.quarter, found.median, found.best) == (pytest.approx(0.5),) * 3
     assert roofline.summary("Math", []) is None
 
@@ -350,17 +358,44 @@ def test_a_rejected_result_is_a_failure(timed):
     assert found.pooled.timed == 2
 
 
-def test_findings_are_kept_until_the_board_changes(timed, django_assert_num_queries):
+def test_findings_are_kept_until_the_board_changes(timed, make, django_assert_num_queries):
     first = live()
-    with django_assert_num_queries(1):  # the generation
+    with django_assert_num_queries(2):  # the generation, the GPU's facts
         assert live() is first
+    make.run(timed.beta, timed.add, timed.h200, speedup=1.1)
     Board.bump()
     assert live() is not first
 
 
+def test_other_peaks_make_other_findings(timed):
+    """Of alpha's relu, whose board recorded no bandwidth; gamma's add has its own."""
+    assert [kernel.task for kernel in live().roofline.kernels] == ["add"]
+    shares = {}
+    for peak in (1e12, 2e12):
+        Gpu.objects.filter(pk=timed.h200.pk).update(peak_bandwidth=peak)
+        shares[peak] = {kernel.task: kernel.share for kernel in live().roofline.kernels}
+    assert shares[1e12]["add"] == shares[2e12]["add"]
+    assert shares[1e12]["relu"] == pytest.approx(2 * shares[2e12]["relu"])
+
+
+def test_a_new_result_costs_its_own_cases_and_gives_what_all_would(timed, make):
+    live()
+    board = {"board": {"copy_bytes_per_second": 3e12}}
+    later = make.run(timed.beta, timed.relu, timed.h200, speedup=2.0, round=1, environment=board)
+    make.measurement(later, 0, speedup=2.0, flops=1e9, bytes=1e8)
+    Board.bump()
+    with CaptureQueriesContext(connection) as queries:
+        found = live().roofline
+    (cases,) = [q["sql"] for q in queries if "benchmark_measurement" in q["sql"]]
+    assert later.uuid.hex in cases.replace("-", "")
+    selected.forget()
+    assert found == live().roofline
+    assert {kernel.method for kernel in found.kernels} == {"Beta", "Gamma"}
+
+
 def test_findings_take_few_queries_however_many_results(timed, make, django_assert_num_queries):
     data, _ = kept.board(0, read_choice({}, kept.gpus(0)))
-    with django_assert_num_queries(3):  # the GPU's facts, bandwidths, timed cases
+    with django_assert_num_queries(3):  # the GPU's facts, timed cases, bandwidths
         selected.findings(data)
 
 
