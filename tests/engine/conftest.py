@@ -1,7 +1,9 @@
 """A judge on the interpreter for all tests of a module's worker: real processes, short limits."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,24 @@ def judge() -> Iterator[Judge]:
     limits = Limits(load=30, call=20, check=120, proof=60)
     with Judge(INTERPRETER, Options(limits=limits, trust_candidates=True)) as judge:
         yield judge
+
+
+@contextlib.contextmanager
+def judging_with(judge: Judge, **changes: object) -> Iterator[Judge]:
+    """The same judge with other options for a while: it reads them anew for each candidate, and
+    another one takes seconds to start.
+    """
+    before = judge.options
+    judge.options = replace(before, **changes)  # type: ignore[arg-type]
+    try:
+        yield judge
+    finally:
+        judge.options = before
+
+
+def hurried(judge: Judge) -> contextlib.AbstractContextManager[Judge]:
+    """For candidates that don't end: limits that they may as well reach soon."""
+    return judging_with(judge, limits=replace(judge.options.limits, load=8, call=4))
 
 
 def comes_true(condition: Callable[[], object], seconds: float = 30.0) -> bool:

@@ -5,8 +5,8 @@ comes next is judged as if nothing had been.
 import pytest
 
 from benchmark.vocabulary import OUT_OF_MEMORY, PASSED
-from runner.engine import INTERPRETER, Candidate, Judge, Limits, Options
-from tests.engine.conftest import ROOT, candidate
+from runner.engine import Candidate, Judge, Limits
+from tests.engine.conftest import ROOT, candidate, judging_with
 
 EXPLOITS = ROOT / "tests" / "exploits"
 PLAIN = (ROOT / "samples" / "plain" / "Activation" / "relu.py").read_text()
@@ -48,9 +48,8 @@ def test_the_next_candidate_is_judged_as_if_nothing_had_been(
     assert after.log_tail == ""
 
 
-def test_memory_ends_in_its_verdict() -> None:
+def test_memory_ends_in_its_verdict(judge: Judge) -> None:
     """Memory that is really used, little by little, up to 64 GiB."""
-    limits = Limits(memory=4 << 30, answer=1 << 30)
-    with Judge(INTERPRETER, Options(limits=limits, trust_candidates=True)) as judge:
+    with judging_with(judge, limits=Limits(memory=4 << 30, answer=1 << 30)):
         assert judge.judge(Candidate("relu", TAKES_MEMORY)).verdict == OUT_OF_MEMORY
         assert judge.judge(Candidate("relu", PLAIN)).verdict == PASSED

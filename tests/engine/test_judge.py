@@ -14,7 +14,7 @@ import pytest
 from benchmark.vocabulary import CALL_ERROR, LOAD_ERROR, PASSED, TIMEOUT, WRONG_VALUES
 from runner.engine import INTERPRETER, Candidate, Declined, Judge, JudgeFailure, Limits, Options
 from runner.engine.workers import Worker
-from tests.engine.conftest import ROOT, comes_true
+from tests.engine.conftest import ROOT, comes_true, hurried, judging_with
 
 RELU = (ROOT / "samples" / "plain" / "Activation" / "relu.py").read_text()
 SLEEPERS = "outlives_its_judge"
@@ -135,9 +135,10 @@ def test_an_exception_is_told_with_type_message_and_line(judge: Judge) -> None:
 
 
 def test_a_timeout_names_its_stage_and_limit(judge: Judge) -> None:
-    report = judge.judge(exploit("endless"))
+    with hurried(judge):
+        report = judge.judge(exploit("endless"))
+        assert f"{judge.options.limits.call:g} s" in report.detail
     assert (report.verdict, report.stage) == (TIMEOUT, "call")
-    assert f"{judge.options.limits.call:g} s" in report.detail
 
 
 def test_seeds_are_secret_and_fresh(judge: Judge) -> None:
@@ -173,9 +174,8 @@ def test_several_threads_share_a_judge(judge: Judge) -> None:
     }
 
 
-def test_stages_can_be_chosen() -> None:
-    options = Options(stages=("load", "call"), trust_candidates=True)
-    with Judge(INTERPRETER, options) as judge:
+def test_stages_can_be_chosen(judge: Judge) -> None:
+    with judging_with(judge, stages=("load", "call")):
         report = judge.judge(exploit("decoy"))
     assert (report.verdict, report.stage) == (PASSED, "call")
     assert {case.state for case in report.cases if case.kind == "small"} <= {
@@ -252,14 +252,14 @@ OWN_PROCESSES: dict[str, Callable[[Judge], Worker | None]] = {
 
 
 @pytest.mark.parametrize("roles", [["referee"], ["nursery"], ["referee", "nursery"]])
-def test_when_our_own_process_dies_it_is_our_failure_and_the_next_run_works(roles: list) -> None:
-    with Judge(INTERPRETER, Options(trust_candidates=True)) as judge:
+def test_when_our_own_process_dies_it_is_our_failure_and_the_next_run_works(
+    judge: Judge, roles: list
+) -> None:
+    def kill_it(stage: str, _done: int, _total: int) -> None:
+        if stage == "check":
+            for role in roles:
+                os.kill(OWN_PROCESSES[role](judge)._process.pid, signal.SIGKILL)
 
-        def kill_it(stage: str, _done: int, _total: int) -> None:
-            if stage == "check":
-                for role in roles:
-                    os.kill(OWN_PROCESSES[role](judge)._process.pid, signal.SIGKILL)
-
-        with pytest.raises(JudgeFailure, match=r"referee|nursery"):
-            judge.judge(Candidate("relu", RELU), progress=kill_it)
-        assert judge.judge(Candidate("relu", RELU)).verdict == PASSED
+    with pytest.raises(JudgeFailure, match=r"referee|nursery"):
+        judge.judge(Candidate("relu", RELU), progress=kill_it)
+    assert judge.judge(Candidate("relu", RELU)).verdict == PASSED

@@ -1,13 +1,14 @@
 """Every verdict that an interpreter can reach, reached: `samples/verdicts/<verdict>/<task>.py`."""
 
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
 
-from benchmark.vocabulary import IMPOSSIBLE, PASSED, UNSTABLE, VERDICTS
+from benchmark.vocabulary import IMPOSSIBLE, PASSED, TIMEOUT, UNSTABLE, VERDICTS
 from runner.engine import Judge
-from tests.engine.conftest import ROOT, candidate
+from tests.engine.conftest import ROOT, candidate, hurried
 
 SAMPLES = sorted((ROOT / "samples" / "verdicts").rglob("*.py"))
 PLAIN = (
@@ -22,7 +23,8 @@ NEEDS_A_CLOCK = {UNSTABLE, IMPOSSIBLE}
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_sample_ends_in_its_verdict(judge: Judge, path: Path) -> None:
-    report = judge.judge(candidate(path, path.stem))
+    with hurried(judge) if path.parent.name == TIMEOUT else contextlib.nullcontext():
+        report = judge.judge(candidate(path, path.stem))
     assert (report.verdict, report.detail) == (path.parent.name, report.detail)
     assert report.detail
     json.dumps(report.to_json(), allow_nan=False)
