@@ -59,6 +59,11 @@ def transport(scheme: str, state: Path) -> dict[str, Any]:
     return {"broker_transport_options": {"confirm_publish": True}}
 
 
+def tells_events(scheme: str) -> bool:
+    """Whether workers tell the broker what they do, for Flower and the like: where a site asks."""
+    return scheme != "filesystem" and env.flag("KBX_TASK_EVENTS", False)
+
+
 def configuration(broker: str, state: Path) -> dict[str, Any]:
     scheme = urlsplit(broker).scheme
     if scheme not in SCHEMES:
@@ -89,7 +94,8 @@ def configuration(broker: str, state: Path) -> dict[str, Any]:
         "worker_prefetch_multiplier": 1,
         # Events and remote control would fill the filesystem broker with messages nobody reads.
         "worker_enable_remote_control": scheme != "filesystem",
-        "worker_send_task_events": False,
+        "worker_send_task_events": tells_events(scheme),
+        "task_send_sent_event": tells_events(scheme),
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
         "enable_utc": True,

@@ -28,7 +28,7 @@ LONGEST_QUERY = 2000  # characters
 
 
 class Noted:
-    """Middleware, the outermost: what it measures is what a visitor waits for here."""
+    """Middleware around all that makes an answer: it measures what a visitor waits for here."""
 
     def __init__(self, answer: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.answer = answer

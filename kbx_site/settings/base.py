@@ -36,9 +36,9 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "kbx_site.requests.Noted",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "kbx_site.requests.Noted",  # static files are nobody's visit
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -113,7 +113,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 STATIC_URL = "static/"
-STATIC_ROOT = STATE_DIR / "static"
+STATIC_ROOT = Path(env.text("KBX_STATIC_ROOT", str(STATE_DIR / "static")))
 STATICFILES_DIRS = [
     BASE_DIR / "static",
     # Served out of the installed package, so that plotly's Python and JavaScript can't drift apart.
