@@ -260,7 +260,7 @@ def _word_order(word: str) -> tuple[int, str]:
 
 
 def _change(task: int, before: Result | None, after: Result) -> Change:
-    offered = before is None or before.run != after.run
+    offered = before is None or before.key != after.key
     return Change(task, before, after, _fate(before, after), offered)
 
 

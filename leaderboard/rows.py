@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from benchmark import vocabulary
@@ -53,22 +54,26 @@ class TaskRow:
         return gpu.slug not in self.not_on and (gpu.can_time or self.interpretable)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """The run that counts for a method on a task and GPU. `state`: counted, or why it does not.
 
-    `speedup` is None for a failed run and on devices that only judge correctness.
+    `speedup` is None for a failed run and on devices that only judge correctness. A page reads
+    thousands, so they are tuples, and `key`, the run's UUID as text, becomes one when it is shown.
     """
 
     method: int
     task: int
     round: int
-    run: UUID
+    key: str
     verdict: str
     stage: str
     speedup: Interval | None
     state: str
     submission: int = 0
+
+    @property
+    def run(self) -> UUID:
+        return UUID(self.key)
 
     @property
     def is_solved(self) -> bool:

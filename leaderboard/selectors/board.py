@@ -5,7 +5,8 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Sum, TextField
+from django.db.models.functions import Cast
 
 from benchmark import vocabulary
 from benchmark.models import (
@@ -48,12 +49,17 @@ AUDITED = {
     vocabulary.WITHDRAWN: IGNORED,
 }
 
+# `state_of` for the database: derived rows that count, and that are judged.
+CURRENT = Q(task_digest=F("task__digest"))
+COUNTS = CURRENT & (Q(audit=vocabulary.CLEAN) | Q(audit="", is_suspect=False))
+JUDGED = COUNTS | CURRENT & Q(audit=vocabulary.CHEAT)
+
 RESULT_FIELDS = (
     "gpu_id",
     "method_id",
     "task_id",
     "round",
-    "uuid",
+    "key",
     "verdict",
     "stage",
     "speedup",
@@ -168,13 +174,14 @@ def results_of(
 
     `can_time`: of all rows, or the ids of the GPUs that can.
     """
-    for row in counting.values_list(*RESULT_FIELDS).iterator(chunk_size=5000):
-        gpu, method, task, round, uuid, verdict, stage, value, low, high = row[:10]
+    rows = counting.annotate(key=Cast("uuid", TextField())).values_list(*RESULT_FIELDS)
+    for row in rows.iterator(chunk_size=5000):
+        gpu, method, task, round, key, verdict, stage, value, low, high = row[:10]
         is_suspect, audit, digest, submission = row[10:]
         is_timed = can_time if isinstance(can_time, bool) else gpu in can_time
         state = state_of(digest == digests.get(task), is_suspect, audit or None)
         speedup = interval(value, low, high) if is_timed else None
-        yield gpu, Result(method, task, round, uuid, verdict, stage, speedup, state, submission)
+        yield gpu, Result(method, task, round, key, verdict, stage, speedup, state, submission)
 
 
 def latest_runs(limit: int) -> tuple[RunLine, ...]:

@@ -1,10 +1,10 @@
 """The findings of a choice: its results as counts, shares and roofline, and published figures."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
-from uuid import UUID
 
 from django.db.models import QuerySet
 
@@ -68,7 +68,7 @@ class Findings:
         return next(iter(self.all_endings.failures), None)
 
 
-Reached = dict[UUID, tuple[Kernel, float, bool]]  # by run: kernel, bandwidth, whether measured
+Reached = dict[str, tuple[Kernel, float, bool]]  # by run: kernel, bandwidth, whether measured
 
 _KEPT: Derived[Findings] = Derived(KEPT)
 _REACHED: Derived[Reached] = Derived(KEPT)
@@ -158,12 +158,14 @@ def _findings(data: BoardData, roof: Roof) -> Findings:
 def _judged(data: BoardData) -> Iterator[Judged]:
     methods = {method.id: method for method in data.methods}
     tasks = {task.id: task for task in data.tasks}
-    names = [method.name for method in data.methods]
+    alike = Counter(method.name for method in data.methods)
+    names = {
+        method.id: method.name if alike[method.name] == 1 else f"{method.name} ({method.slug})"
+        for method in data.methods
+    }
     for (method, task), result in data.results.items():
         if result.is_judged:
-            row = methods[method]
-            name = row.name if names.count(row.name) == 1 else f"{row.name} ({row.slug})"
-            yield Judged(row, name, tasks[task], result)
+            yield Judged(methods[method], names[method], tasks[task], result)
 
 
 def _tallies(judged: Iterable[Judged], outcome: str) -> tuple[Tally, ...]:
@@ -226,16 +228,17 @@ def _reached(
     cases and not everybody's.
     """
     held = _REACHED.get(data.choice.query, [roof], dict)
+    by_key = {one.result.key: one for one in solved.values()}
     new = {
-        place: one
-        for place, one in solved.items()
-        if one.result.run not in held or _names(held[one.result.run][0]) != _of(one)
+        (one.method.id, one.task.id): one
+        for key, one in by_key.items()
+        if key not in held
+        or _names(held[key][0]) != (one.name, one.task.slug, one.task.category_label)
     }
     held |= _work_out(data, new, roof)
-    runs = [one.result.run for one in solved.values()]
-    for run in held.keys() - set(runs):
-        del held[run]
-    return [held[run] for run in runs if run in held]
+    for key in held.keys() - by_key.keys():
+        del held[key]
+    return [held[key] for key in by_key if key in held]
 
 
 def _work_out(data: BoardData, new: Mapping[Place, Judged], roof: Roof) -> Reached:
@@ -254,14 +257,14 @@ def _work_out(data: BoardData, new: Mapping[Place, Judged], roof: Roof) -> Reach
         [Roof(bandwidth, roof.peaks) for bandwidth in bounded.values()],
     )
     places = {new[place].result.run: place for place in bounded}
+    found = ((kernel, places[kernel.run]) for kernel in kernels)
     return {
-        kernel.run: (kernel, bounded[places[kernel.run]], places[kernel.run] in copied)
-        for kernel in kernels
+        new[place].result.key: (kernel, bounded[place], place in copied) for kernel, place in found
     }
 
 
-def _names(kernel: Kernel) -> roofline.Of:
-    return kernel.method, kernel.task, kernel.category, kernel.run
+def _names(kernel: Kernel) -> tuple[str, str, str]:
+    return kernel.method, kernel.task, kernel.category
 
 
 def _of(one: Judged) -> roofline.Of:

@@ -1,5 +1,6 @@
 """A method's page: how it did on each GPU, by category, by round, and how it failed."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,14 +8,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Avg, Count, Q, QuerySet, Sum
+from django.db.models.functions import Ln
 
 from benchmark import curation, vocabulary
-from benchmark.models import Method, RunTally, Submission, Task
+from benchmark.models import CountingRun, Method, RunTally, Submission, Task
 from leaderboard import ranking
 from leaderboard.figures import Interval
 from leaderboard.rows import HELD, SUSPECT, Cell, Funnel, GpuRow, MethodRow, Recorded, Result
 from leaderboard.selectors.board import (
+    COUNTS,
+    JUDGED,
     in_round,
     listed_counting,
     method_row,
@@ -122,17 +126,11 @@ def on_gpus(
 ) -> tuple[tuple[OnGpu, ...], tuple[RoundRow, ...]]:
     """The final results by GPU, and every round's where there are several. Three queries."""
     known = tuple(_current_tasks())
-    by_round, final = _by_round(method, gpus, {task.id: task.digest for task in known})
+    final = _final(method, gpus, {task.id: task.digest for task in known})
     shown = [gpu for gpu in gpus if final.get(gpu.id) and _chosen(gpu, known)]
     placed = _placed(shown, final, known)
     summaries = tuple(_summary(gpu, final[gpu.id], known, placed[gpu.slug]) for gpu in shown)
-    rounds = tuple(
-        _round(gpu, number, results)
-        for gpu in gpus
-        if len(by_round.get(gpu.id, {})) > 1
-        for number, results in sorted(by_round[gpu.id].items())
-    )
-    return summaries, rounds
+    return summaries, tuple(_rounds(method, gpus))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,22 +150,49 @@ def _current_tasks() -> Iterable[_Known]:
         yield _Known(*row)
 
 
-def _by_round(
+def _final(
     method: MethodRow, gpus: Sequence[GpuRow], digests: Mapping[int, str]
-) -> tuple[dict[int, dict[int, list[Result]]], dict[int, dict[int, Result]]]:
-    """GPU -> round -> results, and GPU -> task -> the one that counts on the board."""
-    counting = listed_counting().filter(method=method.id, origin=vocabulary.MEASURED)
-    finals = set(in_round(counting, None).values_list("uuid", flat=True))
-    by_round: dict[int, dict[int, list[Result]]] = {}
+) -> dict[int, dict[int, Result]]:
+    """GPU -> task -> the result that counts on the board."""
     final: dict[int, dict[int, Result]] = {}
     can_time = {gpu.id for gpu in gpus if gpu.can_time}
-    for gpu, result in results_of(counting, digests, can_time):
-        if result.task not in digests:
-            continue
-        by_round.setdefault(gpu, {}).setdefault(result.round, []).append(result)
-        if result.run in finals:
+    for gpu, result in results_of(in_round(_measured(method), None), digests, can_time):
+        if result.task in digests:
             final.setdefault(gpu, {})[result.task] = result
-    return by_round, final
+    return final
+
+
+def _rounds(method: MethodRow, gpus: Sequence[GpuRow]) -> Iterable[RoundRow]:
+    """Of GPUs with several, added up by the database: there can be many more than one page shows
+    of each.
+    """
+    solved = COUNTS & Q(verdict=vocabulary.PASSED)
+    timed = solved & Q(speedup__isnull=False)
+    rows = (
+        _measured(method)
+        .filter(task__in=Task.objects.current())
+        .values_list("gpu_id", "round")
+        .annotate(
+            judged=Count("pk", filter=JUDGED),
+            correct=Count("pk", filter=solved),
+            timed=Count("pk", filter=timed),
+            log=Avg(Ln("speedup"), filter=timed),
+        )
+        .order_by("gpu_id", "round")
+    )
+    by_gpu: dict[int, list[tuple[Any, ...]]] = {}
+    for gpu, *row in rows:
+        by_gpu.setdefault(gpu, []).append(tuple(row))
+    for shown in gpus:
+        several = by_gpu.get(shown.id, [])
+        for number, judged, correct, count, log in several if len(several) > 1 else ():
+            is_timed = shown.can_time and count > 0
+            mean = math.exp(log) if is_timed else None
+            yield RoundRow(shown, number, judged, correct, mean, count if is_timed else 0)
+
+
+def _measured(method: MethodRow) -> QuerySet[CountingRun]:
+    return listed_counting().filter(method=method.id, origin=vocabulary.MEASURED)
 
 
 def _chosen(gpu: GpuRow, known: Sequence[_Known]) -> list[_Known]:
@@ -220,12 +245,3 @@ def _cell(category: str, tasks: Sequence[_Known], final: Mapping[int, Result]) -
     if not judged:
         return Cell("not-attempted", tasks=len(ids))
     return Cell("counted", sum(r.is_solved for r in judged), len(ids), len(judged))
-
-
-def _round(gpu: GpuRow, number: int, results: Iterable[Result]) -> RoundRow:
-    judged = [result for result in results if result.is_judged]
-    solved = [result for result in judged if result.is_solved]
-    timed = [r.speedup.value for r in solved if r.speedup]
-    return RoundRow(
-        gpu, number, len(judged), len(solved), ranking.geometric_mean(timed), len(timed)
-    )

@@ -39,7 +39,7 @@ def result(of: MethodRow, task: int, what: float | str | None, state: str = COUN
     speedup = Interval(what, what * 0.9, what * 1.1) if isinstance(what, float) else None
     verdict = what if failed else vocabulary.PASSED
     stage = "check" if failed else "time"
-    return Result(of.id, task, 0, UUID(int=100 * of.id + task), verdict, stage, speedup, state)
+    return Result(of.id, task, 0, str(UUID(int=100 * of.id + task)), verdict, stage, speedup, state)
 
 
 def board(first, second, gpu=H200, names=(A, B)) -> BoardData:

@@ -107,7 +107,7 @@ def board_of(paper):
                     method=method.id,
                     task=task.id,
                     round=0,
-                    run=uuid4(),
+                    key=str(uuid4()),
                     verdict=verdict,
                     stage=stage,
                     speedup=None,

@@ -30,7 +30,7 @@ CPU = GpuRow(4, "cpu", "CPU", "", False, 9)
 
 def judged(gpu, task, speedup=None, method=1, source=7, verdict="passed", state=COUNTED):
     interval = Interval(speedup, speedup, speedup) if speedup else None
-    return gpu, Result(method, task, 0, uuid4(), verdict, "time", interval, state, source)
+    return gpu, Result(method, task, 0, str(uuid4()), verdict, "time", interval, state, source)
 
 
 def grid(rows, gpus):

@@ -15,7 +15,7 @@ from leaderboard.rows import COUNTED, REJECTED, SUSPECT, Result
 
 def result(task, speedup=None, verdict=vocabulary.PASSED, state=COUNTED, round=0):
     interval = Interval(speedup, speedup, speedup) if speedup else None
-    return Result(1, task, round, uuid4(), verdict, "time", interval, state)
+    return Result(1, task, round, str(uuid4()), verdict, "time", interval, state)
 
 
 def wrong(task):

@@ -4,9 +4,10 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
 from benchmark import vocabulary
-from benchmark.models import Audit
+from benchmark.models import Audit, CountingRun
 from leaderboard import summaries
 from leaderboard.filters import read_choice
+from leaderboard.rows import COUNTED, REJECTED
 from leaderboard.selectors import board as boards
 from leaderboard.selectors import methods, runs, tasks
 
@@ -216,3 +217,31 @@ def test_queries_do_not_grow_with_rows(site, make, django_assert_num_queries):
         methods.on_gpus(card.method, gpus)
     with django_assert_num_queries(3):
         tasks.matrix(site.relu.pk, gpus)
+
+
+@pytest.mark.parametrize("audit", ["", *vocabulary.AUDIT_VERDICTS])
+@pytest.mark.parametrize("is_suspect", [False, True])
+@pytest.mark.parametrize("digest", ["now", "before"])
+def test_the_database_tells_states_as_pages_do(site, audit, is_suspect, digest):
+    row = CountingRun.objects.filter(run=site.fast)
+    stale = {} if digest == "now" else {"task_digest": "0" * 64}
+    row.update(audit=audit, is_suspect=is_suspect, **stale)
+    state = boards.state_of(not stale, is_suspect, audit or None)
+    assert row.filter(boards.COUNTS).exists() == (state == COUNTED)
+    assert row.filter(boards.JUDGED).exists() == (state in (COUNTED, REJECTED))
+
+
+def test_rounds_are_added_up_by_the_database_as_in_python(site, make):
+    for number, speedup in ((1, 4.0), (2, 1.0)):
+        make.run(site.alpha, site.relu, site.h200, speedup=speedup, round=number)
+    make.run(site.alpha, site.gelu, site.h200, speedup=9.0, round=1)
+    Audit.objects.create(
+        run=make.run(site.alpha, site.add, site.h200, speedup=9.0, round=1),
+        verdict=vocabulary.CHEAT,
+        reason="a constant",
+    )
+    _, rows = methods.on_gpus(boards.method_row(site.alpha.method), boards.gpus())
+    assert [(r.round, r.judged, r.correct, r.timed) for r in rows] == [
+        (0, 2, 2, 2), (1, 3, 2, 2), (2, 1, 1, 1),
+    ]  # fmt: skip
+    assert [r.geometric_mean for r in rows] == pytest.approx([3**0.5, 6.0, 1.0])
