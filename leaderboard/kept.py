@@ -9,13 +9,15 @@ Generation 0 is a site in which nothing was ever recorded: nothing is kept for i
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from django.http import HttpResponse
 
+from benchmark import vocabulary
 from benchmark.models import Board as State
 from leaderboard import summaries
 from leaderboard.derived import Derived, Latest
@@ -24,6 +26,7 @@ from leaderboard.rows import Board, GpuRow, Result
 from leaderboard.selectors import board as boards
 from leaderboard.selectors.board import BoardData, Scene
 
+Found = TypeVar("Found")
 KEPT_BOARDS = 24  # a full one of 50 methods x 176 tasks holds about 1 MB beside its results
 KEPT_RESULTS = 16  # of a GPU, lane and round: 8,800 take about 4 MB
 
@@ -68,6 +71,7 @@ ANSWERS = Answers(KEPT_ANSWERS)
 
 _BOARDS: Derived[tuple[BoardData, Board]] = Derived(KEPT_BOARDS)
 _RESULTS: Derived[tuple[Result, ...]] = Derived(KEPT_RESULTS)
+_FOUND: Derived[Any] = Derived(KEPT_RESULTS)
 _LATEST: Latest[Any] = Latest()
 _STATES: dict[int, State] = {}  # by generation, the newest ones
 
@@ -104,12 +108,24 @@ def board(generation: int, choice: Choice) -> tuple[BoardData, Board]:
     return _BOARDS.get(choice.query, made_of, make)
 
 
+def of_results(generation: int, gpu: GpuRow, name: str, make: Callable[[], Found]) -> Found:
+    """Something else that the database says of what is measured on the GPU, as long as that is the
+    same, and tasks and entries are.
+    """
+    if not generation:
+        return make()
+    scene = _scene(generation)
+    version = _version(_state(generation), gpu, vocabulary.MEASURED)
+    found: Found = _FOUND.get((name, gpu.id), (version, scene.tasks, scene.listed), make)
+    return found
+
+
 def forget() -> None:
     """For tests, whose databases begin again with the same generations."""
     _gpus.cache_clear()
     _scene.cache_clear()
     _STATES.clear()
-    for kept in (_BOARDS, _RESULTS, _LATEST, ANSWERS):
+    for kept in (_BOARDS, _RESULTS, _FOUND, _LATEST, ANSWERS):
         kept.forget()
 
 
@@ -135,10 +151,13 @@ def _state(generation: int) -> State:
 def _results(state: State, scene: Scene, choice: Choice) -> tuple[Result, ...]:
     """Of all tasks, since the categories share them."""
     gpu = choice.gpu
-    place = (gpu.id, choice.lane, choice.round)
-    version = _LATEST.of((*place, "version"), (state.lane(gpu.id, choice.lane), gpu.can_time))
     return _RESULTS.get(
-        place,
-        (version, scene.tasks),
+        (gpu.id, choice.lane, choice.round),
+        (_version(state, gpu, choice.lane), scene.tasks),
         lambda: boards.results(gpu, choice.lane, choice.round, scene.digests),
     )
+
+
+def _version(state: State, gpu: GpuRow, lane: str) -> object:
+    """The same object as long as the lane's version is the same."""
+    return _LATEST.of(("version", gpu.id, lane), (state.lane(gpu.id, lane), gpu.can_time))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 
 from benchmark import vocabulary
 from benchmark.models import CountingRun, Task
@@ -68,12 +68,9 @@ class Index:
 _INDEXES: Derived[Index] = Derived(KEPT_INDEXES)
 
 
-def devices(method: int, gpus: Sequence[GpuRow]) -> tuple[GpuRow, ...]:
+def devices(method: int, gpus: Sequence[GpuRow], generation: int = 0) -> tuple[GpuRow, ...]:
     """Those on which the method has results of several rounds, in the order of `gpus`."""
-    counting = _measured().filter(method=method)
-    rounds = counting.values_list("gpu_id").annotate(rounds=Count("round", distinct=True))
-    several = {gpu for gpu, count in rounds if count > 1}
-    return tuple(gpu for gpu in gpus if gpu.id in several)
+    return tuple(gpu for gpu in gpus if len(_numbers(spans(generation, gpu), method)) > 1)
 
 
 def refined(generation: int, method: int, gpu: GpuRow) -> Refined | None:
@@ -93,38 +90,84 @@ def refined(generation: int, method: int, gpu: GpuRow) -> Refined | None:
     )
 
 
-def iterating(gpus: Sequence[GpuRow]) -> tuple[GpuRow, ...]:
+def iterating(gpus: Sequence[GpuRow], generation: int = 0) -> tuple[GpuRow, ...]:
     """Devices on which any method has results of several rounds."""
-    groups = _measured().values_list("gpu_id", "method_id")
-    several = groups.annotate(rounds=Count("round", distinct=True)).filter(rounds__gt=1)
-    ids = {gpu for gpu, *_ in several}
-    return tuple(gpu for gpu in gpus if gpu.id in ids)
+    return tuple(gpu for gpu in gpus if _several(spans(generation, gpu)))
 
 
 def index(generation: int, gpu: GpuRow) -> Index:
-    """Methods with several rounds on the device, in the order of its board."""
+    """Methods with several rounds on the device, in the order of its board.
+
+    A row needs a method's first round and what counts in the end, which boards show too; the rounds
+    between are not read. Of a method with several submissions all are: which of its rounds belong
+    together is told by task.
+    """
     data, board = kept.board(generation, Choice(gpu=gpu))
-    order = [standing.method for standing in board.standings]
-    return _INDEXES.get(gpu, [data], lambda: _index(data, order, gpu))
+    found = spans(generation, gpu)
+    several = _several(found)
+    single = {method for method in several if len(found[method]) == 1}
+    firsts = {min(_numbers(found, method)) for method in single}
+    begun = {
+        number: kept.board(generation, Choice(gpu=gpu, round=number))[0]
+        for number in sorted(firsts)
+    }
+
+    def make() -> Index:
+        ends = {
+            method: _ends(method, min(_numbers(found, method)), begun, data) for method in single
+        }
+        whole = _by_round(_measured().filter(gpu=gpu.id, method__in=several - single), data, gpu)
+        rows = (
+            _index_row(standing.method, (ends | whole)[standing.method.id], found)
+            for standing in board.standings
+            if len((ends | whole).get(standing.method.id, {})) > 1
+        )
+        return Index(gpu, len(data.tasks), tuple(rows), data.recorded)
+
+    return _INDEXES.get(gpu.slug, [data, found, *begun.values()], make)
 
 
-def _index(data: BoardData, order: Sequence[MethodRow], gpu: GpuRow) -> Index:
-    counting = _measured().filter(gpu=gpu.id)
-    groups = counting.values("method_id").annotate(rounds=Count("round", distinct=True))
-    several = groups.filter(rounds__gt=1).values("method_id")
-    found = _by_round(counting.filter(method__in=several), data, gpu)
-    rows = (
-        _index_row(method, found[method.id])
-        for method in order
-        if len(found.get(method.id, {})) > 1
-    )
-    return Index(gpu, len(data.tasks), tuple(rows), data.recorded)
+Spans = Mapping[int, Mapping[int, tuple[int, ...]]]  # method -> submission -> its rounds
 
 
-def _index_row(method: MethodRow, rounds: Rounds) -> IndexRow:
+def spans(generation: int, gpu: GpuRow) -> Spans:
+    """Which rounds there are on the device. One query, none as long as its results are the same."""
+    return kept.of_results(generation, gpu, "spans", lambda: _spans(gpu))
+
+
+def _spans(gpu: GpuRow) -> Spans:
+    found: dict[int, dict[int, tuple[int, ...]]] = {}
+    rows = _measured().filter(gpu=gpu.id).values_list("method_id", "submission_id", "round")
+    for method, submission, number in sorted(rows.distinct()):
+        own = found.setdefault(method, {})
+        own[submission] = (*own.get(submission, ()), number)
+    return found
+
+
+def _numbers(found: Spans, method: int) -> set[int]:
+    return {number for rounds in found.get(method, {}).values() for number in rounds}
+
+
+def _several(found: Spans) -> set[int]:
+    return {method for method in found if len(_numbers(found, method)) > 1}
+
+
+def _ends(method: int, first: int, begun: Mapping[int, BoardData], data: BoardData) -> Rounds:
+    """The first round, and of each later one what still counts after the last."""
+    found: Rounds = {}
+    for task in data.tasks:
+        start = begun[first].results.get((method, task.id))
+        end = data.results.get((method, task.id))
+        for result in (start, end):
+            if result:
+                found.setdefault(result.round, {})[task.id] = result
+    return found
+
+
+def _index_row(method: MethodRow, rounds: Rounds, found: Spans) -> IndexRow:
     first, *_, last = refinement.counts(rounds)
     whole = refinement.step(rounds, first.number, last.number)
-    return IndexRow(method, first, last, len(rounds), whole)
+    return IndexRow(method, first, last, len(_numbers(found, method.id)), whole)
 
 
 def _measured() -> QuerySet[CountingRun]:

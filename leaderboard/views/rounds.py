@@ -37,7 +37,7 @@ LISTED = ("rescued", "new", "lost", "persistent", "failing")
 def index(request: HttpRequest) -> HttpResponse:
     now = generation(request)
     every = kept.gpus(now)
-    gpus = rounds.iterating(every)
+    gpus = rounds.iterating(every, now)
     gpu = _asked(request, gpus, every)
     context: dict[str, Any] = {"nav": "rounds", "gpu": gpu, "gpu_links": _links(gpus, gpu)}
     if gpu:
@@ -89,7 +89,7 @@ def _refined(
     card = _card(request, slug)
     now = generation(request)
     every = kept.gpus(now)
-    gpus = rounds.devices(card.method.id, every)
+    gpus = rounds.devices(card.method.id, every, now)
     gpu = _asked(request, gpus, every)
     return card, gpus, gpu, rounds.refined(now, card.method.id, gpu) if gpu else None
 
