@@ -89,6 +89,24 @@ JOB_STATES = {
 }
 OPEN_JOB_STATES = (QUEUED, RUNNING)
 
+# A worker says of its board all of these but `refused`, which the site says.
+STARTING, SERVING, DRAINING, BROKEN, REFUSED, GONE = (
+    "starting",
+    "serving",
+    "draining",
+    "broken",
+    "refused",
+    "gone",
+)
+BOARD_STATES = {
+    STARTING: "being tried out before it takes jobs",
+    SERVING: "takes jobs",
+    DRAINING: "ends what it has in hand and takes no more",
+    BROKEN: "fails its probe, and is tried again until it works",
+    REFUSED: "of another version than the site",
+    GONE: "its worker has ended",
+}
+
 MEASURED, CLAIMED, PUBLISHED = "measured", "claimed", "published"
 ORIGINS = {
     MEASURED: "measured here",

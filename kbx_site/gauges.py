@@ -21,8 +21,7 @@ from benchmark import vocabulary
 from benchmark.models import Board, Gpu, Run
 from kbx_site import readiness
 from kbx_site.celery import BUILDS_QUEUE, SITE_QUEUE
-from runner.dispatch import BOARD_SILENCE
-from runner.models import BuildRequest, Device, Job
+from runner.models import BOARD_SILENCE, BuildRequest, Device, Job
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # How our own failures are told apart: words of the reasons that `runner` writes, the first fits.

@@ -6,14 +6,15 @@ sent job has a lease. `sweep` looks after the leases that ran out.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, Max, Min, OuterRef, Q
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
@@ -26,7 +27,7 @@ from runner.models import Device, Job
 logger = logging.getLogger("kbx.dispatch")
 
 TIME_LIMIT_SECONDS = 900  # for one judgement, told to the board; below the worker's hard limit
-BOARD_SILENCE = timedelta(seconds=90)  # boards announce themselves every 15 s
+MOST_ATTEMPTS = 50  # however often boards give a job back unspent, it must come to an end
 BATCH = 1000
 # A request waits for the broker this long and no longer; what isn't sent now, the sweeper sends.
 PUBLISH = {"max_retries": 2, "interval_start": 0.1, "interval_step": 0.2, "interval_max": 0.5}
@@ -108,46 +109,72 @@ def fill(gpu: Gpu) -> int:
 
 def window(gpu: Gpu) -> int:
     """Jobs of this GPU in the broker at a time: enough that no board ever waits for the next."""
-    present = Device.objects.filter(gpu=gpu, last_seen_at__gt=timezone.now() - BOARD_SILENCE)
-    return int(settings.KBX_DISPATCH_WINDOW) + 2 * present.count()
+    return int(settings.KBX_DISPATCH_WINDOW) + 2 * Device.objects.serving().filter(gpu=gpu).count()
 
 
 def next_in_line(gpu: Gpu, room: int) -> list[Job]:
-    """Up to `room` waiting jobs: the submissions take turns, each in its own order."""
+    """Up to `room` waiting jobs: the submitters take turns, and of each the submissions do, single
+    files first. Strangers share one turn.
+    """
     if room <= 0:
         return []
     waiting = Job.objects.filter(gpu=gpu).waiting()
-    turns = _turns(gpu, waiting.values("candidate__submission"))
-    lines = {
-        submission: iter(
-            waiting.filter(candidate__submission=submission)
-            .select_related("candidate__task", "candidate__source", "gpu")
-            .order_by("id")[:room]
+    lines = [
+        in_turn([_line(waiting, submission, room) for submission in of_one[:room]])
+        for of_one in _turns(gpu, waiting)[:room]
+    ]
+    return list(islice(in_turn(lines), room))
+
+
+def in_turn(lines: Iterable[Iterator[Job]]) -> Iterator[Job]:
+    """The first of each line, then the second of each, until all have ended."""
+    left = list(lines)
+    while left:
+        served = [(line, next(line, None)) for line in left]
+        yield from (job for _, job in served if job is not None)
+        left = [line for line, job in served if job is not None]
+
+
+def _line(waiting: QuerySet[Job], submission: int, room: int) -> Iterator[Job]:
+    """The submission's waiting jobs in order, asked for when its first turn comes."""
+    yield from (
+        waiting.filter(candidate__submission=submission)
+        .select_related("candidate__task", "candidate__source", "gpu")
+        .order_by("id")[:room]
+    )
+
+
+def _turns(gpu: Gpu, waiting: QuerySet[Job]) -> list[list[int]]:
+    """The submissions with waiting jobs, by submitter: who was served longest ago comes first, and
+    of each what is a single file, then what was served longest ago, then the oldest.
+    """
+    rows = (
+        Job.objects.filter(
+            gpu=gpu, candidate__submission__in=waiting.values("candidate__submission")
         )
-        for submission in turns[:room]
-    }
-    chosen: list[Job] = []
-    while lines and len(chosen) < room:
-        for submission in list(lines):
-            job = next(lines[submission], None)
-            if job is None:
-                del lines[submission]
-            elif len(chosen) < room:
-                chosen.append(job)
-    return chosen
-
-
-def _turns(gpu: Gpu, submissions: Any) -> list[int]:
-    """Submissions with waiting jobs: the one served longest ago first, then the oldest."""
-    served = (
-        Job.objects.filter(gpu=gpu, candidate__submission__in=submissions)
         .order_by()
-        .values("candidate__submission")
-        .annotate(last=Max("sent_at"), first=Min("id"))
+        .values("candidate__submission", "candidate__submission__submitted_by")
+        .annotate(
+            last=Max("sent_at"), first=Min("id"), candidates=Count("candidate", distinct=True)
+        )
     )
     never = datetime.min.replace(tzinfo=timezone.get_current_timezone())
-    ordered = sorted(served, key=lambda row: (row["last"] or never, row["first"]))
-    return [row["candidate__submission"] for row in ordered]
+    found: dict[Any, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        key = (
+            row["candidates"] > 1,
+            row["last"] or never,
+            row["first"],
+            row["candidate__submission"],
+        )
+        found.setdefault(row["candidate__submission__submitted_by"], []).append(key)
+    by_need = sorted(found.values(), key=lambda keys: _need(keys))
+    return [[submission for *_, submission in sorted(keys)] for keys in by_need]
+
+
+def _need(keys: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """A submitter's place among the others: by when any of theirs was served last."""
+    return max(last for _, last, _, _ in keys), min(first for _, _, first, _ in keys)
 
 
 def _lease_and_send(job: Job) -> bool:
@@ -195,11 +222,17 @@ def send(job: Job) -> bool:
 
 
 def retry(job: Job, reason: str) -> None:
-    """Give this attempt up and queue the next, or lose the job after the last. Needs its lock."""
+    """This attempt failed: queue the next, or set the job aside after the last. Needs its lock."""
+    job.failures += 1
+    give_back(job, reason)
+
+
+def give_back(job: Job, reason: str) -> None:
+    """End this attempt, which says nothing about the job, and queue the next. Needs its lock."""
     job.reason = f"attempt {job.attempt}: {reason}"
     job.stage, job.steps_done, job.steps_total, job.started_at, job.device = "", 0, 0, None, None
     job.sent_at = job.lease_expires_at = None
-    if job.attempt >= settings.KBX_MAX_ATTEMPTS:
+    if job.failures >= settings.KBX_MAX_ATTEMPTS or job.attempt >= MOST_ATTEMPTS:
         job.state, job.ended_at = vocabulary.LOST, timezone.now()
         quota.refund(Job.objects.filter(pk=job.pk))
         job.quota = None
@@ -208,11 +241,32 @@ def retry(job: Job, reason: str) -> None:
     else:
         # Longer each time: a host that is broken or of another version must not burn, within
         # seconds, the attempts of every job there is.
-        job.wait_until = lease(settings.KBX_RETRY_SECONDS * 4 ** (job.attempt - 1))
+        job.wait_until = lease(settings.KBX_RETRY_SECONDS * 4 ** max(0, job.failures - 1))
         job.state, job.attempt = vocabulary.QUEUED, job.attempt + 1
         logger.warning("job=%s given up: %s", job.uuid, job.reason)
     job.save()
     transaction.on_commit(partial(fill, job.gpu))
+
+
+def put_back(jobs: QuerySet[Job]) -> int:
+    """Try jobs again that were set aside, as if none had failed; charged to nobody.
+
+    Returns how many: none that was lost once and is asked for again already.
+    """
+    return sum(map(_put_back, jobs.filter(state=vocabulary.LOST).values_list("pk", flat=True)))
+
+
+@transaction.atomic
+def _put_back(key: int) -> bool:
+    job = Job.objects.select_for_update().filter(pk=key, state=vocabulary.LOST).first()
+    if job is None or not Job.objects.newest().filter(pk=key).exists():
+        return False
+    job.state, job.attempt, job.failures = vocabulary.QUEUED, job.attempt + 1, 0
+    job.wait_until = job.ended_at = None
+    job.save()
+    Board.bump()  # one more waits
+    transaction.on_commit(partial(fill, job.gpu))
+    return True
 
 
 @transaction.atomic
@@ -289,6 +343,6 @@ def is_missing(job: Job, now: datetime) -> bool:
     overtaken = Q(sent_at__gt=job.sent_at, started_at__gt=job.sent_at)
     if others.filter(overtaken).exists():
         return True
-    present = Device.objects.filter(gpu=job.gpu, last_seen_at__gt=now - BOARD_SILENCE)
+    present = Device.objects.serving().filter(gpu=job.gpu)
     busy = others.filter(state=vocabulary.RUNNING, lease_expires_at__gt=now)
     return present.exists() and not busy.exists()

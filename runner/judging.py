@@ -6,7 +6,7 @@ One process serves one board, named by KBX_DEVICE, and keeps one judge from job 
 import hashlib
 import logging
 import os
-import socket
+import signal
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -19,14 +19,18 @@ from celery.signals import worker_process_shutdown
 
 from benchmark import vocabulary
 from kbx_site import env
-from kbx_site.celery import app
+from kbx_site.celery import LOADED_BY, app, state_dir
+from runner.boards import fault_of
+from runner.outbox import Outbox
+from runner.replies import host_name
 
 logger = logging.getLogger("kbx.judging")
 
 HEARTBEAT_SECONDS = 5
 REMEMBERED = 1000
-# What was found on a board took minutes to find: outlast a broker that restarts.
-PERSISTENT = {"max_retries": 60, "interval_start": 0.2, "interval_step": 1, "interval_max": 10}
+# Long enough for a connection that broke. For a longer outage there is the outbox.
+PROMPT = {"max_retries": 2, "interval_start": 0.1, "interval_step": 0.2, "interval_max": 0.5}
+RETURNED = "record_returned"
 
 
 @dataclass(frozen=True)
@@ -81,10 +85,7 @@ class Heart(AbstractContextManager["Heart"]):
         seconds = env.integer("KBX_HEARTBEAT_SECONDS", HEARTBEAT_SECONDS)
         while not self.beat.wait(seconds):
             stage, done, total = self.progress
-            try:
-                tell("record_heartbeat", self.message, stage=stage, done=done, total=total)
-            except Exception:  # a missed beat must not end the judgement
-                logger.warning("job=%s heartbeat not sent", self.message.job, exc_info=True)
+            mention("record_heartbeat", self.message, stage=stage, done=done, total=total)
 
 
 class Seat:
@@ -96,6 +97,7 @@ class Seat:
 
     def __init__(self) -> None:
         self.answered: deque[dict[str, Any]] = deque(maxlen=REMEMBERED)
+        self.fault = ""  # of the board, once it failed
         self.judge: Any = None
         self.spec: Any = None
 
@@ -125,15 +127,18 @@ class Seat:
 seat = Seat()
 
 
-def describe(spec: Any) -> dict[str, Any]:
-    """The board as the site knows it: product, serial (never the UUID itself), host.
+def describe(spec: Any, seat: int | None = None) -> dict[str, Any]:
+    """The board as the site knows it: product, serial (never the UUID itself), host. Interpreters
+    are told apart by their seat, by default this process's.
 
     The rest is for a site that meets this product for the first time; memory is in bytes.
     """
+    if seat is None:
+        seat = env.integer("KBX_SEAT", 0, least=0)
     return {
         "gpu": spec.gpu,
-        "serial": spec.uuid_hash or f"{spec.kind}:{spec.index}",
-        "host": os.environ.get("KBX_HOST_NAME") or socket.gethostname(),
+        "serial": spec.uuid_hash or f"{spec.kind}:{seat}",
+        "host": host_name(),
         "name": spec.name,
         "architecture": spec.architecture,
         "memory": spec.memory,
@@ -141,31 +146,71 @@ def describe(spec: Any) -> dict[str, Any]:
 
 
 def judge_job(raw: Mapping[str, Any]) -> None:
-    """Judge one job and report. What goes wrong on our side is told to the site as a failure."""
+    """Judge one job and report. What goes wrong on our side is told to the site as a failure; a
+    board that doesn't work any more gives the job back and leaves the queue.
+    """
     message = Message.read(raw)
     if message.identity in seat.answered:
         logger.info("job=%s attempt=%s came again", message.job, message.attempt)
         return
+    answer, facts = _judged(message)
+    outbox().post(answer, {**message.identity, **facts})
+    seat.answered.append(message.identity)
+    if seat.fault:
+        _leave_the_queue(seat.fault)
+
+
+def _judged(message: Message) -> tuple[str, dict[str, Any]]:
+    """What to tell the site, whatever happens."""
     try:
-        tell("record_started", message, device=describe(seat.device))
+        mention("record_started", message, device=describe(seat.device))
         with Heart(message) as heart:
-            answer, facts = _answer(message, heart)
-        tell(answer, message, **facts)
+            return _answer(message, heart)
     except Exception as error:
         logger.exception("job=%s attempt=%s failed", message.job, message.attempt)
-        _restart_judge()
-        tell("record_failure", message, reason=f"{type(error).__name__}: {error}")
-    seat.answered.append(message.identity)
+        return _failed(error)
 
 
-def refusal(message: Message) -> str | None:
-    """Why this host must not judge the job: it is damaged, or about another contract."""
-    from benchmark import suite
+def _failed(error: Exception) -> tuple[str, dict[str, Any]]:
+    """Our failure at this job, or the board's, which is none of the job's."""
+    from runner.engine import BoardFailure
 
+    _restart_judge()
+    seat.fault = str(error) if isinstance(error, BoardFailure) else _fault_of_board()
+    if seat.fault:
+        return RETURNED, {"reason": f"the board failed: {seat.fault}"}
+    return "record_failure", {"reason": f"{type(error).__name__}: {error}"}
+
+
+def _fault_of_board() -> str:
+    try:
+        return fault_of(seat.device)
+    except ValueError as gone:  # nvidia-smi doesn't list it
+        return str(gone)
+
+
+def _leave_the_queue(reason: str) -> None:
+    """End this process's worker, warm: it takes no more, gives back what it has fetched, and `kbx
+    worker` tries the board out before it starts another.
+    """
+    logger.error("leaving the queue: %s", reason)
+    if os.getpid() != LOADED_BY:
+        os.kill(os.getppid(), signal.SIGTERM)
+
+
+def damage(message: Message) -> str | None:
+    """What is wrong with the message itself."""
     if len(message.source.encode()) > vocabulary.MAX_SOURCE_BYTES:
         return f"the source is larger than {vocabulary.MAX_SOURCE_BYTES} bytes"
     if hashlib.sha256(message.source.encode()).hexdigest() != message.source_sha256:
         return "the source is not the one that the message's SHA-256 names"
+    return None
+
+
+def difference(message: Message) -> str | None:
+    """Why another host must judge the job: this one has another contract of its task."""
+    from benchmark import suite
+
     try:
         task = suite.get(message.task)
     except suite.UnknownTask as error:
@@ -180,11 +225,12 @@ def refusal(message: Message) -> str | None:
 
 def _answer(message: Message, heart: Heart) -> tuple[str, dict[str, Any]]:
     """What to tell the site about this job, and with which facts."""
-    from runner.engine import Candidate, Declined, JudgeFailure
+    from runner.engine import Candidate, Declined
 
-    reason = refusal(message)
-    if reason is not None:
+    if reason := damage(message):
         return "record_failure", {"reason": reason}
+    if reason := difference(message):
+        return RETURNED, {"reason": reason}
     candidate = Candidate(
         task=message.task, source=message.source, round=message.round, name=f"{message.task}.py"
     )
@@ -192,10 +238,6 @@ def _answer(message: Message, heart: Heart) -> tuple[str, dict[str, Any]]:
         report = seat.sit().judge(candidate, progress=heart.note)
     except Declined as error:
         return "record_declined", {"reason": str(error)}
-    except JudgeFailure as error:
-        logger.exception("job=%s attempt=%s judge failed", message.job, message.attempt)
-        _restart_judge()
-        return "record_failure", {"reason": str(error)}
     return "record_report", {"device": describe(seat.device), "report": report.to_json()}
 
 
@@ -206,18 +248,21 @@ def _restart_judge() -> None:
         logger.warning("the judge did not end cleanly", exc_info=True)
 
 
-def tell(name: str, message: Message, **facts: Any) -> None:
-    """Send a `runner.<name>` message about this job to the site."""
-    publish(name, {**message.identity, **facts})
+def outbox() -> Outbox:
+    return Outbox(state_dir() / "outbox", publish)
+
+
+def mention(name: str, message: Message, **facts: Any) -> None:
+    """Tell the site what it can do without: how far a job is."""
+    try:
+        publish(name, {**message.identity, **facts})
+    except Exception:  # whatever a broker's library raises: the judgement goes on
+        logger.warning("job=%s %s not sent", message.job, name, exc_info=True)
 
 
 def publish(name: str, facts: dict[str, Any]) -> None:
-    app.send_task(f"runner.{name}", kwargs=facts, retry_policy=PERSISTENT)
-
-
-def announce(spec: Any) -> None:
-    """Tell the site that this board is here, busy or not."""
-    publish("record_board", {"device": describe(spec)})
+    """Send a `runner.<name>` message to the site; raises when the broker is out of reach."""
+    app.send_task(f"runner.{name}", kwargs=facts, retry_policy=PROMPT)
 
 
 @worker_process_shutdown.connect

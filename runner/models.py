@@ -1,10 +1,10 @@
 """Attached boards, and the jobs that wait for them."""
 
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -16,18 +16,50 @@ from runner.accounts.models import Allowance, ApiKey, Quota
 __all__ = ["Allowance", "ApiKey", "BuildRequest", "Device", "Job", "Quota"]
 
 
+BOARD_SILENCE = timedelta(seconds=90)  # boards announce themselves every 15 s
+
+
+class DeviceQuerySet(models.QuerySet["Device"]):
+    def online(self) -> "DeviceQuerySet":
+        """Heard of lately, whether they take jobs or not."""
+        return self.filter(last_seen_at__gt=timezone.now() - BOARD_SILENCE)
+
+    def serving(self) -> "DeviceQuerySet":
+        """There, and taking jobs."""
+        return self.online().filter(state=vocabulary.SERVING)
+
+    def in_trouble(self) -> "DeviceQuerySet":
+        """There, and kept from taking jobs, with a reason."""
+        return self.online().filter(state__in=(vocabulary.BROKEN, vocabulary.REFUSED))
+
+
 class Device(models.Model):
-    """One attached board that has reported to this site."""
+    """One attached board that has reported to this site, and whether it takes jobs."""
 
     gpu = models.ForeignKey(Gpu, on_delete=models.PROTECT, related_name="devices")
     serial = models.CharField(max_length=64, help_text="Hash of the board's UUID.")
     host = models.CharField(max_length=120)
     last_seen_at = models.DateTimeField()
+    state = models.CharField(
+        max_length=16, choices=choices(vocabulary.BOARD_STATES), default=vocabulary.SERVING
+    )
+    reason = models.TextField(blank=True, help_text="Why it takes no jobs.")
+    remedy = models.TextField(blank=True)
+    judge_version = models.CharField(max_length=40, blank=True)
+    suite_digest = models.CharField(max_length=64, blank=True)
+
+    objects = DeviceQuerySet.as_manager()
 
     class Meta:
         ordering = ["gpu_id", "host", "serial"]
         constraints = [
             models.UniqueConstraint(fields=["host", "serial"], name="device_is_unique_per_host"),
+            one_of("state", vocabulary.BOARD_STATES, "device_state_is_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=["broken", "refused"]) & ~Q(reason="")
+                | ~Q(state__in=["broken", "refused"]) & Q(reason="", remedy=""),
+                name="device_in_trouble_has_a_reason",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -47,6 +79,10 @@ class JobQuerySet(models.QuerySet["Job"]):
         """In the broker or on a board."""
         return self.open().filter(sent_at__isnull=False)
 
+    def set_aside(self) -> "JobQuerySet":
+        """Lost, and not asked for again since: for a moderator to look at and put back."""
+        return self.newest().filter(state=vocabulary.LOST)
+
     def newest(self) -> "JobQuerySet":
         """The last job of each candidate on each GPU: earlier ones were asked again."""
         later = Job.objects.filter(
@@ -65,8 +101,9 @@ class Job(models.Model):
     """A candidate waiting for or under judgement on a GPU.
 
     `attempt` counts from 1 and names every message, so that an answer to an attempt that was given
-    up is recognised. `sent_at` and `lease_expires_at` are NULL while no message about the job is in
-    the broker; a lease that ran out makes the sweeper look after the job.
+    up is recognised. As many `failures` as are allowed set the job aside: it is lost, until a
+    moderator puts it back. `sent_at` and `lease_expires_at` are NULL while no message about the job
+    is in the broker; a lease that ran out makes the sweeper look after the job.
     """
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -76,6 +113,9 @@ class Job(models.Model):
         max_length=16, choices=choices(vocabulary.JOB_STATES), default=vocabulary.QUEUED
     )
     attempt = models.PositiveSmallIntegerField(default=1)
+    failures = models.PositiveSmallIntegerField(
+        default=0, help_text="Attempts that failed; not those that a board gave back unspent."
+    )
     wait_until = models.DateTimeField(
         null=True, blank=True, help_text="Not sent before: a pause after a failed attempt."
     )
@@ -128,6 +168,9 @@ class Job(models.Model):
                 name="job_has_a_run_when_done",
             ),
             models.CheckConstraint(condition=Q(attempt__gte=1), name="job_attempt_counts_from_1"),
+            models.CheckConstraint(
+                condition=Q(failures__lte=F("attempt")), name="job_fails_once_an_attempt"
+            ),
         ]
 
     def __str__(self) -> str:

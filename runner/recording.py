@@ -10,10 +10,13 @@ decides what each is worth:
   up.
 - What comes for a job that has ended otherwise is ignored, so a job has at most one run.
 - A report that is not well-formed is our failure, never a verdict: the attempt fails.
+- A report by another version of the judge than the site's is refused: the board is shown as
+  refused, and the job waits for another one, unspent.
 """
 
 import logging
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +25,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from benchmark import aggregates, records, vocabulary
-from benchmark.models import Board, Gpu, Measurement, Run, TaskVersion
+from benchmark.models import Board, Gpu, Measurement, Run, Task, TaskVersion
 from runner import dispatch
 from runner.accounts import quota
 from runner.models import Device, Job
@@ -33,6 +36,10 @@ logger = logging.getLogger("kbx.recording")
 
 REASON = Prose(2000)
 STEPS = Whole(0, 2**31 - 1)
+BOARD_STATE = Word(  # one of them only the site says
+    tuple(word for word in vocabulary.BOARD_STATES if word != vocabulary.REFUSED)
+)
+SAME = "bring host and site to the same version of KernelBench-X, and run sync_tasks on the site"
 RUN_FIELDS = (
     "judge_version",
     "task_digest",
@@ -51,24 +58,71 @@ RUN_FIELDS = (
 )
 
 
-def record_board(device: Any) -> Device | None:
-    """Note that a board is there. None, and a line in the log, when the message is unusable.
+@dataclass(frozen=True)
+class Standing:
+    """Whether a board takes jobs, and if it is kept from it, why and what to do."""
 
-    A product that the site meets for the first time becomes a row that judges nothing: an admin
-    sees it and switches it on.
+    state: str
+    reason: str = ""
+    remedy: str = ""
+
+
+class OtherJudge(Exception):  # noqa: N818  says what the report is
+    """A report by a version of the judge that is not the site's."""
+
+    def __init__(self, theirs: str, ours: str) -> None:
+        super().__init__(theirs, ours)
+        words = f"it reported with version {theirs} of the judge, the site's is {ours}"
+        self.stands = Standing(vocabulary.REFUSED, words, SAME)
+
+
+def record_board(
+    device: Any, state: Any = vocabulary.SERVING, reason: Any = "", judge_version: str | None = None
+) -> Device | None:
+    """Note that a board is there, and how it stands. None, and a line in the log, when the message
+    is unusable.
+
+    `judge_version` is the site's own: a board of another one, or with another contract of a task
+    that the site judges, is refused. A product that the site meets for the first time becomes a row
+    that judges nothing: an admin sees it and switches it on.
     """
     try:
         board = BOARD.read(device, "device")
-        return _seen(board, _met(board))
+        stands = Standing(BOARD_STATE.read(state, "state"), REASON.read(reason, "reason"))
+        if judge_version is not None and stands.state in (vocabulary.STARTING, vocabulary.SERVING):
+            stands = refusal(board, judge_version) or stands
+        return _seen(board, _met(board), stands)
     except Malformed as error:
         logger.warning("board refused: %s", error)
         return None
 
 
+def standing(board: Device) -> dict[str, str]:
+    """What the board's host is told."""
+    facts = ("serial", "state", "reason", "remedy")
+    return {name: getattr(board, name) for name in facts}
+
+
+def refusal(board: dict[str, Any], judge_version: str) -> Standing | None:
+    """Why this board must not judge for this site, and what to do about it; None: it may."""
+    theirs = board["judge_version"] or "unknown (older than 3)"
+    if board["judge_version"] != judge_version:
+        return Standing(
+            vocabulary.REFUSED, f"its judge's version is {theirs}, the site's {judge_version}", SAME
+        )
+    live = dict(Task.objects.current().values_list("slug", "digest"))
+    wrong = sorted(slug for slug, digest in live.items() if board["tasks"].get(slug) != digest)
+    if not wrong:
+        return None
+    named = ", ".join(wrong[:5]) + (", ..." if len(wrong) > 5 else "")
+    words = f"its contracts of {len(wrong)} of {len(live)} tasks are not the site's: {named}"
+    return Standing(vocabulary.REFUSED, words, SAME)
+
+
 @transaction.atomic
 def record_started(job: Any, attempt: Any, device: Any) -> None:
     """A board took the job: it runs, on a lease that heartbeats extend."""
-    board = record_board(device)
+    board = _heard_of(device)
     row = _open_job(job, attempt)
     if row is None:
         return
@@ -96,11 +150,20 @@ def record_heartbeat(job: Any, attempt: Any, progress: dict[str, Any]) -> None:
     _keep_running(row)
 
 
-def record_report(job: Any, attempt: Any, device: Any, report: Any) -> Run | None:
-    """Turn a report into a run, once. None when the job has ended or the report is bad."""
+def record_report(
+    job: Any, attempt: Any, device: Any, report: Any, judge_version: str | None = None
+) -> Run | None:
+    """Turn a report into a run, once. None when the job has ended or the report is bad, or by
+    another judge than `judge_version`, the site's own.
+    """
     try:
         with transaction.atomic():
-            return _record(job, device, report)
+            return _record(job, device, report, judge_version)
+    except OtherJudge as error:
+        logger.error("job=%s report refused: %s", job, error.stands.reason)
+        _heard_of(device, error.stands)
+        record_returned(job, attempt, f"a report was refused: {error.stands.reason}")
+        return None
     except (Malformed, IntegrityError) as error:
         logger.exception("job=%s attempt=%s report refused", job, attempt)
         record_failure(job, attempt, f"the judge's report was refused: {error}")
@@ -128,6 +191,25 @@ def record_failure(job: Any, attempt: Any, reason: Any) -> None:
     if row is None:
         return
     dispatch.retry(row, REASON.read(reason, "reason"))
+
+
+@transaction.atomic
+def record_returned(job: Any, attempt: Any, reason: Any) -> None:
+    """The board gives the job back, which is not at fault: it waits for another, unspent."""
+    row = _open_job(job, attempt)
+    if row is None:
+        return
+    dispatch.give_back(row, REASON.read(reason, "reason"))
+
+
+def _heard_of(device: Any, stands: "Standing | None" = None) -> Device | None:
+    """The row of a board that sent a message; None where it doesn't say properly who it is."""
+    try:
+        board = BOARD.read(device, "device")
+    except Malformed as error:
+        logger.warning("board refused: %s", error)
+        return None
+    return _seen(board, _met(board), stands)
 
 
 def _open_job(job: Any, attempt: Any) -> Job | None:
@@ -176,22 +258,29 @@ def _met(board: dict[str, Any]) -> Gpu:
     return gpu
 
 
-def _seen(board: dict[str, Any], gpu: Gpu) -> Device:
-    """The board's row, made or refreshed."""
+def _seen(board: dict[str, Any], gpu: Gpu, stands: Standing | None = None) -> Device:
+    """The board's row, made or refreshed; with how it stands where that was said."""
+    told = {} if stands is None else {**asdict(stands), **_versions(board)}
     row, _ = Device.objects.update_or_create(
         host=board["host"],
         serial=board["serial"],
-        defaults={"gpu": gpu, "last_seen_at": timezone.now()},
+        defaults={"gpu": gpu, "last_seen_at": timezone.now(), **told},
     )
     return row
 
 
-def _record(job: Any, device: Any, report: Any) -> Run | None:
+def _versions(board: dict[str, Any]) -> dict[str, str]:
+    return {name: board[name] for name in ("judge_version", "suite_digest")}
+
+
+def _record(job: Any, device: Any, report: Any, judge_version: str | None) -> Run | None:
     row = _locked(job, (*vocabulary.OPEN_JOB_STATES, vocabulary.LOST))
     if row is None:
         logger.info("job=%s report ignored: the job has ended", job)
         return None
     clean, board = read_report(report), BOARD.read(device, "device")
+    if judge_version is not None and clean["judge_version"] != judge_version:
+        raise OtherJudge(clean["judge_version"], judge_version)
     _refuse_another_candidates(row, clean)
     if board["gpu"] != row.gpu.slug:
         raise Malformed("device.gpu", f"{row.gpu.slug!r}, not {board['gpu']!r}")

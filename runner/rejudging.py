@@ -16,7 +16,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.utils import timezone
 
 from benchmark import curation
 from benchmark.models import Candidate, CountingRun, Gpu, Method, Run, Task
@@ -224,9 +223,8 @@ def _costs(pairs: Sequence[Pair]) -> Iterable[Cost]:
     by_gpu = defaultdict(list)
     for pair in pairs:
         by_gpu[pair.gpu].append(pair)
-    since = timezone.now() - dispatch.BOARD_SILENCE
     for gpu in Gpu.objects.filter(pk__in=by_gpu).order_by("name"):
-        boards = Device.objects.filter(gpu=gpu, last_seen_at__gt=since).count()
+        boards = Device.objects.serving().filter(gpu=gpu).count()
         yield _cost(gpu, by_gpu[gpu.pk], boards)
 
 

@@ -14,6 +14,7 @@ from runner.schema import (
     Prose,
     Record,
     Slug,
+    Table,
     Text,
     Whole,
     Word,
@@ -108,6 +109,9 @@ BOARD = Record(
         "name": Optional(Prose(80), ""),
         "architecture": Optional(Text(40), ""),
         "memory": Optional(Whole(0, 2**62)),
+        "judge_version": Optional(Text(40), ""),
+        "suite_digest": Optional(Text(64), ""),
+        "tasks": Optional(Table(Text(80), Hex(64), 1000), {}),
     }
 )
 

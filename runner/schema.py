@@ -161,6 +161,25 @@ class List:
 
 
 @dataclass(frozen=True)
+class Table:
+    """Up to `limit` entries of one kind, by names that the shape doesn't know."""
+
+    name: Field
+    field: Field
+    limit: int
+
+    def read(self, value: Any, place: str) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise Malformed(place, "an object")
+        if len(value) > self.limit:
+            raise Malformed(place, f"at most {self.limit} entries, not {len(value)}")
+        return {
+            self.name.read(name, place): self.field.read(item, f"{place}.{str(name)[:40]}")
+            for name, item in value.items()
+        }
+
+
+@dataclass(frozen=True)
 class Record:
     fields: Mapping[str, Field]
 

@@ -8,12 +8,10 @@ from statistics import median
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Min, Q
-from django.utils import timezone
+from django.db.models import Count, Min, Q, QuerySet
 
 from benchmark import vocabulary
 from benchmark.models import Gpu, Run, Submission
-from runner.dispatch import BOARD_SILENCE
 from runner.models import Device, Job
 
 WAITS_LOOKED_AT = 100
@@ -140,8 +138,39 @@ class JobPage:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """When a job that is asked for now would be judged: what is ahead of it, each at the median of
+    `measured` recent judgements, shared by the boards that take jobs.
+    """
+
+    ahead: int
+    boards: int
+    median_seconds: float
+    measured: int
+
+    @property
+    def wait(self) -> timedelta:
+        return timedelta(seconds=round(self.ahead * self.median_seconds / self.boards))
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A board that is there and kept from taking jobs."""
+
+    gpu: str
+    host: str
+    serial: str
+    state: str
+    meaning: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A GPU's queue. `median_wait` over the last started jobs, None before the first."""
+    """A GPU's queue. `median_wait` over the last started jobs, None before the first; `estimate`
+    None where nothing was measured or no board takes jobs.
+    """
 
     gpu: str
     slug: str
@@ -149,9 +178,12 @@ class QueueRow:
     can_time: bool
     queued: int
     running: int
+    set_aside: int
     oldest: datetime | None
     devices: int
+    serving: int
     median_wait: timedelta | None
+    estimate: Estimate | None
 
 
 def submission_page(uuid: UUID, user: Any) -> SubmissionPage | None:
@@ -236,7 +268,8 @@ def queues() -> tuple[QueueRow, ...]:
         running=Count("jobs", filter=Q(jobs__state=vocabulary.RUNNING)),
         oldest=Min("jobs__created_at", filter=open_jobs),
     )
-    devices = _devices_online()
+    online, serving = _by_gpu(Device.objects.online()), _by_gpu(Device.objects.serving())
+    aside = _by_gpu(Job.objects.set_aside().order_by())
     return tuple(
         QueueRow(
             gpu=gpu.name,
@@ -245,12 +278,31 @@ def queues() -> tuple[QueueRow, ...]:
             can_time=gpu.can_time,
             queued=gpu.queued,
             running=gpu.running,
+            set_aside=aside[gpu.pk],
             oldest=gpu.oldest,
-            devices=devices[gpu.pk],
+            devices=online[gpu.pk],
+            serving=serving[gpu.pk],
             median_wait=_median_wait(gpu),
+            estimate=_estimate(gpu, gpu.queued + gpu.running, serving[gpu.pk]),
         )
         for gpu in rows
-        if gpu.is_judging or gpu.queued or gpu.running or devices[gpu.pk]
+        if gpu.is_judging or gpu.queued or gpu.running or online[gpu.pk] or aside[gpu.pk]
+    )
+
+
+def troubles() -> tuple[Trouble, ...]:
+    """The boards that are there and take no jobs, with the reason and what to do."""
+    return tuple(
+        Trouble(
+            gpu=board.gpu.name,
+            host=board.host,
+            serial=board.serial[:12],
+            state=board.state,
+            meaning=vocabulary.BOARD_STATES[board.state],
+            reason=board.reason,
+            remedy=board.remedy,
+        )
+        for board in Device.objects.in_trouble().select_related("gpu")
     )
 
 
@@ -332,9 +384,17 @@ def _ahead_of(job: Job) -> int:
     return Job.objects.filter(earlier, gpu=job.gpu_id, state=vocabulary.QUEUED).count()
 
 
-def _devices_online() -> Counter[int]:
-    since = timezone.now() - BOARD_SILENCE
-    return Counter(Device.objects.filter(last_seen_at__gt=since).values_list("gpu_id", flat=True))
+def _by_gpu(rows: QuerySet[Any]) -> Counter[int]:
+    return Counter(rows.values_list("gpu_id", flat=True))
+
+
+def _estimate(gpu: Gpu, ahead: int, boards: int) -> Estimate | None:
+    ended = Job.objects.filter(gpu=gpu, state=vocabulary.DONE, started_at__isnull=False)
+    times = ended.order_by("-ended_at").values_list("started_at", "ended_at")[:WAITS_LOOKED_AT]
+    seconds = [(end - begun).total_seconds() for begun, end in times if begun and end]
+    if not seconds or not boards:
+        return None
+    return Estimate(ahead, boards, median(seconds), len(seconds))
 
 
 def _median_wait(gpu: Gpu) -> timedelta | None:

@@ -6,7 +6,9 @@ the site runs the rest and has no torch. `runner.judging` and `runner.recording`
 
 from typing import Any
 
+from benchmark.vocabulary import REFUSED, SERVING, STARTING
 from kbx_site.celery import app
+from runner.patience import site_task
 
 
 @app.task(name="runner.judge_job")
@@ -25,70 +27,86 @@ def compile_source(**message: Any) -> None:
     compile_(message)
 
 
-@app.task(name="runner.record_build_started")
+@site_task
 def record_build_started(source_sha256: str, attempt: int) -> None:
     from runner import building
 
     building.record_started(source_sha256, attempt)
 
 
-@app.task(name="runner.record_build_failure")
+@site_task
 def record_build_failure(source_sha256: str, attempt: int, reason: str) -> None:
     from runner import building
 
     building.record_failure(source_sha256, attempt, reason)
 
 
-@app.task(name="runner.record_builds")
+@site_task
 def record_builds(report: dict[str, Any], attempt: int) -> None:
     from runner import building
 
     building.record_builds(report, attempt)
 
 
-@app.task(name="runner.record_board")
-def record_board(device: dict[str, Any]) -> None:
-    from runner import recording
+@site_task
+def record_board(
+    device: dict[str, Any],
+    state: str = SERVING,
+    reason: str = "",
+    answer: dict[str, str] | None = None,
+) -> None:
+    from runner import recording, replies
+    from runner.engine import JUDGE_VERSION
 
-    recording.record_board(device)
+    board = recording.record_board(device, state, reason, JUDGE_VERSION)
+    if board is not None and answer and board.state in (STARTING, REFUSED):
+        replies.reply(answer["to"], {"word": answer["word"], **recording.standing(board)})
 
 
-@app.task(name="runner.record_started")
+@site_task
 def record_started(job: str, attempt: int, device: dict[str, Any]) -> None:
     from runner import recording
 
     recording.record_started(job, attempt, device)
 
 
-@app.task(name="runner.record_heartbeat")
+@site_task
 def record_heartbeat(job: str, attempt: int, stage: str, done: int, total: int) -> None:
     from runner import recording
 
     recording.record_heartbeat(job, attempt, {"stage": stage, "done": done, "total": total})
 
 
-@app.task(name="runner.record_report")
+@site_task
 def record_report(job: str, attempt: int, device: dict[str, Any], report: dict[str, Any]) -> None:
     from runner import recording
+    from runner.engine import JUDGE_VERSION
 
-    recording.record_report(job, attempt, device, report)
+    recording.record_report(job, attempt, device, report, JUDGE_VERSION)
 
 
-@app.task(name="runner.record_declined")
+@site_task
 def record_declined(job: str, attempt: int, reason: str) -> None:
     from runner import recording
 
     recording.record_declined(job, attempt, reason)
 
 
-@app.task(name="runner.record_failure")
+@site_task
+def record_returned(job: str, attempt: int, reason: str) -> None:
+    from runner import recording
+
+    recording.record_returned(job, attempt, reason)
+
+
+@site_task
 def record_failure(job: str, attempt: int, reason: str) -> None:
     from runner import recording
 
     recording.record_failure(job, attempt, reason)
 
 
-@app.task(name="runner.sweep")
+@site_task
 def sweep() -> None:
     from runner import building, dispatch, drafting, notifying
 

@@ -147,7 +147,11 @@ def job(request: HttpRequest, uuid: UUID) -> HttpResponse:
 
 @require_safe
 def queue(request: HttpRequest) -> HttpResponse:
-    context = {"queues": selectors.queues(), "nav": "queue"}
+    context = {
+        "queues": selectors.queues(),
+        "troubles": selectors.troubles(),
+        "nav": "queue",
+    }
     return page(request, "runner/queue.html", context)
 
 

@@ -14,38 +14,29 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import click
 
+from benchmark.vocabulary import DRAINING, GONE, STARTING
+from kbx_site import env
+from runner.judging import outbox, publish
+from runner.places import Place, Seat
 from runner.processes import Child, adopt, end_orphans, stop_all
-
-if TYPE_CHECKING:
-    from runner.engine import DeviceSpec
+from runner.replies import Mailbox
 
 logger = logging.getLogger("kbx.worker")
 
+STEP_SECONDS = 0.5
 ANNOUNCE_SECONDS = 15
 RESTART_SECONDS = 5  # between a worker's death and its successor: no tight loop over a broken host
 HURRIED_SECONDS = 5  # for Celery to give jobs back to the broker, once it must end
-# What only matters to many workers that talk to one another, which ours don't.
-QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-
-
-@dataclass(frozen=True)
-class Seat:
-    """A board and the name of the worker that serves it; the interpreter may have several."""
-
-    spec: "DeviceSpec"
-    name: str
-
-    @property
-    def device(self) -> str:
-        return "cpu" if self.spec.kind == "cpu" else f"cuda:{self.spec.index}"
+# What only matters to many workers that talk to one another, which ours don't; heartbeats only to
+# who listens to events.
+QUIET = ("--without-gossip", "--without-mingle")
+SILENT = ("--without-heartbeat",)
 
 
 def seats(wanted: Sequence[str]) -> list[Seat]:
@@ -56,24 +47,22 @@ def seats(wanted: Sequence[str]) -> list[Seat]:
     twice = [spec for spec, times in Counter(specs).items() if times > 1 and spec.kind != "cpu"]
     if twice:
         raise ValueError(f"cuda:{twice[0].index} is named twice: one process per board")
-    return [Seat(spec, f"{spec.gpu}-{at}") for at, spec in enumerate(specs)]
+    return [Seat(spec, at) for at, spec in enumerate(specs)]
 
 
 def celery(name: str, queue: str, *options: str) -> list[str]:
     """The command line of a Celery worker on one queue."""
+    quiet = QUIET if env.flag("KBX_TASK_EVENTS", False) else (*QUIET, *SILENT)
     return [
         sys.executable, "-m", "celery", "-A", "kbx_site.celery", "worker",
-        "-Q", queue, "-n", f"{name}@%h", "-c", "1", "-l", "WARNING", *QUIET, *options,
+        "-Q", queue, "-n", f"{name}@%h", "-c", "1", "-l", "WARNING", *quiet, *options,
     ]  # fmt: skip
 
 
 def seat_worker(seat: Seat) -> Child:
-    """A worker for this board. It gets no Django: a host with boards has no database."""
-    environment = {
-        name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"
-    }
+    """A worker for this board."""
     command = celery(seat.name, f"gpu.{seat.spec.gpu}", "-P", "prefork")
-    return Child(seat.name, command, environment | {"KBX_DEVICE": seat.device})
+    return Child(seat.name, command, seat.environment)
 
 
 def site_worker() -> Child:
@@ -108,12 +97,14 @@ def clock() -> Child:
 
 @dataclass
 class Crew:
-    """The workers, watched until somebody says stop: one child per seat, then the site's."""
+    """The boards' places and the site's own workers, watched until somebody says stop."""
 
-    seats: Sequence[Seat]
+    places: Sequence[Place]
     children: list[Child] = field(default_factory=list)
+    mailbox: Mailbox = field(default_factory=Mailbox)
     stopped: threading.Event = field(default_factory=threading.Event)
     hurried: threading.Event = field(default_factory=threading.Event)
+    announced: float | None = None
 
     def listen(self) -> None:
         """Before the first child starts: a signal that comes earlier must not leave it behind."""
@@ -128,43 +119,72 @@ class Crew:
             self.hurried.set()
         self.stopped.set()
 
+    @property
+    def everybody(self) -> list[Child]:
+        """What this process started and has not ended."""
+        return [place.child for place in self.places if place.child] + self.children
+
+    def start(self, starters: Iterable[Callable[[], Child]]) -> None:
+        for starter in starters:
+            if self.stopped.is_set():
+                return
+            self.children.append(starter())
+
     def watch(self) -> None:
-        """Announce the boards and replace workers that died, until stopped."""
-        announced = 0.0
-        while not self.stopped.wait(0.2):
-            if time.monotonic() - announced > ANNOUNCE_SECONDS or not announced:
-                announced = time.monotonic()
-                self.announce()
+        """Let places take their steps and replace the site's workers that died, until stopped."""
+        while not self.stopped.wait(STEP_SECONDS):
+            for place in self.places:
+                place.step()
+            if self.places:
+                self.exchange()
             for child in self.children:
                 if not child.is_alive and not self.stopped.wait(RESTART_SECONDS):
                     logger.error("worker %s died: started again", child.name)
                     child.kill_group()
-                    self.end_orphans()
                     child.start()
+            # What a dead worker left would use the board beside its successor.
+            end_orphans([child.process.pid for child in self.everybody])
+
+    def exchange(self) -> None:
+        """News to the site, or every few seconds that the boards are there; the site's word."""
+        now, every = time.monotonic(), env.integer("KBX_ANNOUNCE_SECONDS", ANNOUNCE_SECONDS)
+        is_due = self.announced is None or now - self.announced > every
+        if is_due or any(place.is_news for place in self.places):
+            self.announced = now
+            self.announce()
+            outbox().deliver(older_than=every)
+        for word in self.mailbox.read():
+            for place in self.places:
+                if place.serial == word["serial"]:
+                    place.hear(word)
 
     def announce(self) -> None:
-        from runner.judging import announce
-
-        for seat, child in zip(self.seats, self.children, strict=False):
-            if not child.is_alive:
+        """Places that are not tried out yet have nothing to say."""
+        for place in self.places:
+            if place.contract is None and place.state == STARTING:
                 continue
             try:
-                announce(seat.spec)
+                publish("record_board", {**place.announcement(), "answer": self.mailbox.address})
+                place.is_news = False
             except Exception:  # the broker is away; the workers wait for it, and so do we
-                logger.warning("board %s not announced", seat.name, exc_info=True)
-
-    def end_orphans(self) -> None:
-        """What a dead worker left would use the board beside its successor."""
-        end_orphans([child.process.pid for child in self.children])
+                logger.warning("board %s not announced", place.seat.name, exc_info=True)
 
     def end(self) -> None:
         """Warm: wait for what is in hand. A second signal cuts that short. Nothing is left."""
-        for child in self.children:
+        for place in self.places:
+            place.leave(DRAINING)
+        for child in self.everybody:
             child.signal(signal.SIGTERM)
-        while any(child.is_alive for child in self.children) and not self.hurried.wait(0.2):
+        self.announce()
+        while any(child.is_alive for child in self.everybody) and not self.hurried.wait(0.2):
             pass
-        stop_all(self.children, HURRIED_SECONDS, [signal.SIGQUIT])
+        stop_all(self.everybody, HURRIED_SECONDS, [signal.SIGQUIT])
         end_orphans()
+        for place in self.places:
+            place.leave(GONE)
+        self.announce()
+        outbox().deliver()
+        self.mailbox.close()
 
 
 @click.command()
@@ -189,12 +209,12 @@ def command(devices: str, site_queue: bool, no_devices: bool, builds: bool, list
         return
     words = [] if no_devices else [word.strip() for word in devices.split(",")]
     try:
-        places = seats(words)
+        taken = seats(words)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--devices") from error
-    if not places and not site_queue and not builds:
+    if not taken and not site_queue and not builds:
         raise click.UsageError("nothing to do: name --devices, --site-queue or --builds")
-    work(places, site_queue, builds)
+    work(taken, site_queue, builds)
 
 
 def list_boards() -> None:
@@ -204,31 +224,14 @@ def list_boards() -> None:
         click.echo(json.dumps(spec.to_json()))
 
 
-def work(places: Sequence[Seat], site_queue: bool, builds: bool = False) -> None:
+def work(taken: Sequence[Seat], site_queue: bool, builds: bool = False) -> None:
     from kbx_site.celery import set_up_logging
 
     set_up_logging()
     adopt()
-    crew = Crew(places)
+    crew = Crew([Place(seat, seat_worker) for seat in taken])
     crew.listen()
-    for start in starters(places, site_queue, builds):
-        if crew.stopped.is_set():
-            break
-        child = start()
-        crew.children.append(child)
-        logger.info("worker %s started, pid=%d", child.name, child.process.pid)
+    crew.start([*([site_worker, clock] if site_queue else []), *([build_worker] if builds else [])])
     crew.watch()
     logger.info("ending: waiting for judgements in hand; a second signal gives them back")
     crew.end()
-
-
-def starters(
-    places: Sequence[Seat], site_queue: bool, builds: bool
-) -> Iterator[Callable[[], Child]]:
-    """What starts each of the workers, the seats' first."""
-    for place in places:
-        yield partial(seat_worker, place)
-    if site_queue:
-        yield from (site_worker, clock)
-    if builds:
-        yield build_worker

@@ -67,6 +67,8 @@ def environment_of(folder: Path, **servers: str) -> dict[str, str]:
         "KBX_HEARTBEAT_SECONDS": "1",
         "KBX_SWEEP_SECONDS": "1",
         "KBX_RETRY_SECONDS": "1",
+        "KBX_ANNOUNCE_SECONDS": "1",
+        "KBX_PROBE_SECONDS": "1",
         "PYTHONPATH": str(ROOT),
         **servers,
     }

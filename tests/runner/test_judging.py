@@ -42,22 +42,23 @@ def told(outbox: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "answer", "said"),
     [
-        ({}, "this host's contract of relu is"),
-        ({"source": SOURCE + "#"}, "not the one that the message's SHA-256 names"),
-        ({"source": "#" * (MAX_SOURCE_BYTES + 1)}, "the source is larger than"),
-        ({"task": "no_such_task"}, "no_such_task"),
+        ({}, "returned", "this host's contract of relu is"),
+        ({"task": "no_such_task"}, "returned", "no_such_task"),
+        ({"source": SOURCE + "#"}, "failure", "not the one that the message's SHA-256 names"),
+        ({"source": "#" * (MAX_SOURCE_BYTES + 1)}, "failure", "the source is larger than"),
     ],
 )
-def test_what_a_host_must_not_judge_is_its_failure_in_words(
-    outbox: Any, changes: dict[str, Any], said: str
+def test_what_a_host_must_not_judge_goes_back_in_words(
+    outbox: Any, changes: dict[str, Any], answer: str, said: str
 ) -> None:
+    """Unspent where only this host can't judge it."""
     judging.judge_job(message(**changes))
     started, failed = told(outbox)
     assert started["name"] == "runner.record_started"
     assert started["device"]["gpu"] == "cpu-interpreter"
-    assert failed["name"] == "runner.record_failure"
+    assert failed["name"] == f"runner.record_{answer}"
     assert said in failed["reason"]
     assert (failed["job"], failed["attempt"]) == (message()["job"], 1)
 
