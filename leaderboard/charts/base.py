@@ -48,6 +48,14 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A table beside its picture, by the picture's title."""
+
+    title: str
+    table: Table
+
+
 def label(text: str) -> str:
     """A name as plotly text: plotly renders a subset of HTML in labels, so it is escaped here."""
     return escape(text, quote=False)

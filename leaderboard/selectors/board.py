@@ -262,6 +262,12 @@ def recorded_row(facts: Mapping[str, Any], round: int | None = None) -> Recorded
     return Recorded(date, hardware, judge, predictions, str(rounds.get(str(round), "")))
 
 
+def recorded_rounds(facts: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
+    """What a recording says of each of its rounds, in their order."""
+    rounds = (facts or {}).get("rounds") or {}
+    return tuple((number, str(rounds[number])) for number in sorted(rounds, key=int))
+
+
 def method_row(method: Method) -> MethodRow:
     return MethodRow(
         method.pk,

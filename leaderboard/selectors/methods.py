@@ -22,6 +22,7 @@ from leaderboard.selectors.board import (
     in_round,
     listed_counting,
     method_row,
+    recorded_rounds,
     recorded_row,
     results_of,
 )
@@ -35,6 +36,7 @@ class SubmissionLine:
     candidates: int
     created_at: datetime
     recorded: Recorded | None
+    rounds: tuple[tuple[str, str], ...] = ()  # of a recording: number and what was done in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ def card(slug: str, user: Any) -> Card | None:
             s.candidate_count,
             s.created_at,
             recorded_row(s.recorded) if s.recorded else None,
+            recorded_rounds(s.recorded),
         )
         for s in submissions
     )

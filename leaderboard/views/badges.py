@@ -6,10 +6,12 @@ from django.views.decorators.http import require_safe
 from leaderboard import badges, kept
 from leaderboard.conditional import conditional, generation
 from leaderboard.filters import read_choice, unknown
+from leaderboard.views.moved import follows_merges
 
 
 @require_safe
 @conditional
+@follows_merges
 def badge(request: HttpRequest, slug: str) -> HttpResponse:
     now = generation(request)
     choice = read_choice(request.GET, kept.gpus(now))

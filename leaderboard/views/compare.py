@@ -11,7 +11,7 @@ from benchmark.web import page
 from leaderboard import comparison, kept, sentences
 from leaderboard.charts import compare as compared
 from leaderboard.charts import ecdf
-from leaderboard.charts.base import Figure, Table, csv_text
+from leaderboard.charts.base import Figure, Table, Twin, csv_text
 from leaderboard.comparison import Comparison, Curve
 from leaderboard.conditional import conditional, generation
 from leaderboard.filters import Choice, read_choice, unknown
@@ -20,6 +20,7 @@ from leaderboard.selectors import compare as selectors
 from leaderboard.selectors.board import BoardData
 from leaderboard.selectors.compare import Asked
 from leaderboard.statistics import bootstrap
+from leaderboard.views.moved import follows_merges
 
 MOVERS = 8  # in each direction
 NEIGHBOURS = 5
@@ -59,6 +60,7 @@ def methods_query(methods: tuple[MethodRow, ...], choice: Choice) -> str:
 
 @require_safe
 @conditional
+@follows_merges
 def compare(request: HttpRequest) -> HttpResponse:
     """A comparison; a page to choose from where the URL does not name two methods."""
     gpus = kept.gpus(generation(request))
@@ -74,6 +76,7 @@ def compare(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @conditional
+@follows_merges
 def chart(request: HttpRequest, name: str, format: str) -> HttpResponse:
     """A figure of the comparison as JSON, or a table of it as CSV."""
     known = TABLES if format == "csv" else FIGURES
@@ -152,7 +155,8 @@ def _comparing(read: Request, gpus: tuple[GpuRow, ...]) -> dict:
         "standings": [s for s in read.board.standings if s.method.slug in chosen],
         "unranked": [u for u in read.board.unranked if u.method.slug in chosen],
         "curves": curves,
-        "ecdf": ecdf.table(curves),
+        "ecdf": Twin("Share of tasks by speedup", ecdf.table(curves)),
+        "ecdf_note": f"Share, low and high in percent of all {found.tasks} tasks.",
         "draws": bootstrap.DRAWS,
     }
 

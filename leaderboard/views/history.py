@@ -15,6 +15,7 @@ from leaderboard.rows import GpuRow
 from leaderboard.selectors import history, methods
 from leaderboard.selectors.history import History
 from leaderboard.selectors.methods import Card
+from leaderboard.views.moved import follows_merges
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,10 @@ class Box:
 
     history: History
     table: Table
+
+    @property
+    def title(self) -> str:
+        return f"Submissions over time on {self.history.gpu.name}"
 
 
 def boxes(card: Card, gpus: tuple[GpuRow, ...]) -> tuple[Box, ...]:
@@ -34,6 +39,7 @@ def boxes(card: Card, gpus: tuple[GpuRow, ...]) -> tuple[Box, ...]:
 
 @require_safe
 @conditional
+@follows_merges
 def chart(request: HttpRequest, slug: str, format: str) -> HttpResponse:
     """The picture as JSON or its table as CSV, on the GPU in the URL."""
     card = methods.card(slug, viewer(request))

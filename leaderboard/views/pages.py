@@ -6,22 +6,25 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRedirect
 
 from benchmark import vocabulary
 from benchmark.architectures import ARCHITECTURES
-from benchmark.web import page, viewer
+from benchmark.web import page, viewer, wants_fragment
 from leaderboard import kept, summaries
 from leaderboard.charts.base import Table, csv_text
 from leaderboard.charts.registry import CHARTS
 from leaderboard.conditional import conditional, generation, personal
 from leaderboard.filters import read_choice, unknown
 from leaderboard.rows import Board as Ranking
-from leaderboard.rows import Standing
+from leaderboard.rows import GpuRow, Standing
 from leaderboard.selectors import board as boards
 from leaderboard.selectors import methods, runs, static, tasks
 from leaderboard.statistics.bootstrap import DRAWS
 from leaderboard.views import history
+from leaderboard.views.moved import follows_merges
 
 HOME_ROWS = 10
 HOME_RUNS = 8
@@ -55,6 +58,8 @@ def home(request: HttpRequest) -> HttpResponse:
 @conditional
 def board(request: HttpRequest) -> HttpResponse:
     context = _board_context(request)
+    if _is_the_papers(context):
+        return _to_the_paper(request)
     context |= _filter_options() | {"draws": DRAWS, "nav": "board"}
     if request.GET.get("format") == "csv" and context["board"]:
         return _csv(_board_table(context["board"]), "leaderboard")
@@ -114,12 +119,10 @@ def task(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @conditional
+@follows_merges
 def method(request: HttpRequest, slug: str) -> HttpResponse:
     card = methods.card(slug, viewer(request))
     if card is None:
-        now = methods.merged_into(slug, viewer(request))
-        if now is not None:
-            return redirect("leaderboard:method", now, permanent=True)
         raise unknown("method", slug, methods.method_slugs())
     gpus = kept.gpus(generation(request))
     on_gpus, rounds = methods.on_gpus(card.method, gpus)
@@ -129,6 +132,8 @@ def method(request: HttpRequest, slug: str) -> HttpResponse:
         "on_gpus": on_gpus,
         "rounds": rounds,
         "histories": history.boxes(card, gpus),
+        "badge_gpu": badge_gpu(on_gpus),
+        "site": request.build_absolute_uri("/"),
         "categories": vocabulary.CATEGORIES,
         "verdicts": _failed_verdicts(on_gpus),
         "meanings": vocabulary.VERDICTS,
@@ -222,6 +227,17 @@ def _board_context(request: HttpRequest, category: str = "") -> dict[str, Any]:
     }
 
 
+def _is_the_papers(context: dict[str, Any]) -> bool:
+    """What the paper published are counts, which rank nobody: they have a page of their own."""
+    choice, ranked = context["choice"], context["board"]
+    return bool(choice and choice.lane == vocabulary.PUBLISHED and not ranked.standings)
+
+
+def _to_the_paper(request: HttpRequest) -> HttpResponse:
+    address = reverse("leaderboard:published")
+    return HttpResponseClientRedirect(address) if wants_fragment(request) else redirect(address)
+
+
 def _filter_options() -> dict[str, Any]:
     return {
         "dtypes": vocabulary.DTYPES,
@@ -240,6 +256,12 @@ def _charts(context: dict[str, Any], *names: str) -> list[ChartBox]:
         for name in names
         if data.choice.gpu.can_time or name not in about_speed
     ]
+
+
+def badge_gpu(on_gpus: tuple[methods.OnGpu, ...]) -> GpuRow | None:
+    """The one that its badge names unless told otherwise: a badge of the first that times."""
+    shown = [found.gpu for found in on_gpus]
+    return next((gpu for gpu in shown if gpu.can_time), shown[0] if shown else None)
 
 
 def _failed_verdicts(on_gpus: tuple[methods.OnGpu, ...]) -> list[str]:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from benchmark.web import page
 from leaderboard import kept
 from leaderboard.charts import portability as charts
-from leaderboard.charts.base import Figure, Table, csv_text
+from leaderboard.charts.base import Figure, Table, Twin, csv_text
 from leaderboard.conditional import conditional, generation
 from leaderboard.filters import unknown
 from leaderboard.rows import GpuRow
@@ -128,7 +128,7 @@ def _context(found: Portability) -> dict[str, Any]:
         ],
         "largest": found.ratios[:LARGEST],
         "paper": charts.PAPER,
-        "bins": charts.bins_table(found),
+        "bins": Twin("Candidates by largest over smallest speedup", charts.bins_table(found)),
         "few": found.shared < FEWEST_SHARED,
     }
 

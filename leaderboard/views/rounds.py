@@ -17,6 +17,7 @@ from leaderboard.rows import GpuRow
 from leaderboard.selectors import methods, rounds
 from leaderboard.selectors.methods import Card
 from leaderboard.selectors.rounds import Refined
+from leaderboard.views.moved import follows_merges
 
 FIGURES: dict[str, Callable[[Refined], Figure]] = {
     "correct": charts.correct_figure,
@@ -50,6 +51,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @conditional
+@follows_merges
 def method(request: HttpRequest, slug: str) -> HttpResponse:
     card, gpus, gpu, found = _refined(request, slug)
     context: dict[str, Any] = {
@@ -69,6 +71,7 @@ def method(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @conditional
+@follows_merges
 def chart(request: HttpRequest, slug: str, name: str, format: str) -> HttpResponse:
     """A figure as JSON, or a table as CSV, of a method's rounds on the GPU in the URL."""
     known = TABLES if format == "csv" else FIGURES

@@ -343,3 +343,31 @@ def test_a_download_is_named_like_its_task(client, site):
 
 def _flat(response) -> str:
     return " ".join(response.content.decode().split())
+
+
+def test_a_methods_page_offers_its_badge_and_frame(client, site):
+    text = client.get("/methods/alpha/").content.decode()
+    assert 'src="/badge/alpha.svg?gpu=h200"' in text
+    assert "[![KernelBench-X](http://testserver/badge/alpha.svg?gpu=h200)]" in text
+    for url in ("/badge/alpha.svg?gpu=h200", "/embed/standings/?gpu=h200"):
+        assert url in text
+        assert client.get(url).status_code == 200
+
+
+def test_the_papers_lane_leads_to_its_figures(client, site):
+    answer = client.get("/leaderboard/?lane=published")
+    assert (answer.status_code, answer["Location"]) == (302, "/findings/published/")
+    fragment = client.get("/leaderboard/?lane=published", headers={"HX-Request": "true"})
+    assert fragment["HX-Redirect"] == "/findings/published/"
+    assert client.get("/leaderboard/?lane=claimed").status_code == 200
+
+
+def test_what_a_recordings_rounds_were_stands_on_the_methods_pages(client, site, make):
+    make.run(site.alpha, site.relu, site.h200, speedup=2.5, round=1)
+    recorded = {"date": "2026-11-01", "hardware": "H200", "judge": "1", "predictions": ""}
+    recorded["rounds"] = {"10": "last", "0": "as generated", "1": "one <fix>"}
+    site.alpha.recorded = recorded
+    site.alpha.save()
+    text = client.get("/methods/alpha/").content.decode()
+    assert "round 0: as generated; round 1: one &lt;fix&gt;; round 10: last" in text
+    assert "Its rounds: 0, as generated; 1, one" in client.get("/rounds/alpha/").content.decode()
