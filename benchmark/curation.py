@@ -12,6 +12,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
+from django.dispatch import Signal
 from django.utils import timezone
 
 from benchmark import aggregates, vocabulary
@@ -28,6 +29,9 @@ from benchmark.models import (
 )
 
 LABEL_LENGTH = 80
+# Sent in the transaction, before the board is bumped, so that whoever keeps jobs takes back those
+# that are open: `tasks` on `gpus` (None: everywhere), or a `user`'s, with the `reason` to show.
+taken_out = Signal()
 NEWEST_VERDICT = Subquery(
     Audit.objects.filter(run=OuterRef("pk")).order_by("-created_at", "-id").values("verdict")[:1]
 )
@@ -81,6 +85,7 @@ def retire(tasks: Iterable[Task], by: Any, reason: str) -> int:
         task.save(update_fields=["retired_at", "stays_retired"])
         log(by, [task], f"Retired: {reason}")
     if changed:
+        taken_out.send(None, tasks=changed, reason=f"the task was retired: {reason}")
         Board.bump()
     return len(changed)
 
@@ -96,6 +101,8 @@ def disable(tasks: Iterable[Task], gpus: Sequence[Gpu], by: Any, reason: str) ->
         task.not_on = task.not_on | {gpu.slug: reason for gpu in new}
         task.save(update_fields=["not_on"])
         log(by, [task], f"Disabled on {_names(new)}: {reason}")
+        words = f"the task is not applicable on this GPU: {reason}"
+        taken_out.send(None, tasks=[task], gpus=new, reason=words)
         changed += len(new)
     if changed:
         Board.bump()
@@ -188,6 +195,7 @@ def ban(user: Any, by: Any, reason: str, hide: bool) -> Ban:
     get_user_model().objects.select_for_update().get(pk=user.pk)
     refuse_ban(user, by)
     made = Ban.objects.create(user=user, reason=reason, banned_by=by)
+    taken_out.send(None, user=user, reason="its account may not submit any more")
     if hide:
         shown = Submission.objects.filter(submitted_by=user, withdrawn_at__isnull=True)
         made.hidden = {

@@ -7,7 +7,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path
 
+from benchmark import curation
 from benchmark.admin import GpuAdmin, MethodAdmin, ReadOnly, RunAdmin, SubmissionAdmin, TaskAdmin
+from benchmark.admin.steps import Step, ask
 from benchmark.models import Gpu, Submission
 from runner import dispatch, submitting
 from runner import judge_again as judging_again
@@ -48,11 +50,14 @@ class JobAdmin(ReadOnly, admin.ModelAdmin):
         return str(job.candidate.submission)
 
     @admin.action(description="Cancel the selected open jobs")
-    def cancel(self, request: HttpRequest, jobs: QuerySet[Job]) -> None:
+    def cancel(self, request: HttpRequest, jobs: Any) -> None:
         if not request.user.has_perm("runner.change_job"):
             self.message_user(request, "You may not change jobs.", messages.ERROR)
             return
-        self.message_user(request, f"{dispatch.cancel(jobs)} jobs cancelled.")
+        chosen = list(jobs.open())
+        cancelled = dispatch.cancel(chosen, "cancelled by a moderator")
+        curation.log(request.user, chosen, "Cancelled")
+        self.message_user(request, f"{cancelled} jobs cancelled.")
 
 
 @admin.register(BuildRequest)
@@ -63,21 +68,33 @@ class BuildRequestAdmin(ReadOnly, admin.ModelAdmin):
     search_fields = ("source__sha256", "task__slug", "reason")
 
 
-@admin.action(description="Judge the selected submissions again", permissions=["change"])
-def judge_again(modeladmin: Any, request: HttpRequest, submissions: QuerySet[Submission]) -> None:
-    asked = submitting.judge_again(submissions.filter(withdrawn_at__isnull=True))
-    modeladmin.message_user(request, f"{asked} judgements asked for.")
+@admin.action(description="Withdraw the selected submissions…", permissions=["change"])
+def withdraw(
+    modeladmin: Any, request: HttpRequest, submissions: QuerySet[Submission]
+) -> HttpResponse | None:
+    step = Step(
+        "Withdraw submissions",
+        "They leave every board, list and file for good, and what of them waits is not judged. A "
+        "tombstone stays at their addresses. This can't be undone by a button.",
+        "Withdraw",
+        note=lambda row: "withdrawn before" if row.withdrawn_at else row.visibility,
+    )
 
+    def do(rows: list[Submission], data: dict[str, Any]) -> str:
+        new = [row for row in rows if row.withdrawn_at is None]
+        cancelled = sum(submitting.withdraw(row, request.user, data["reason"]) for row in new)
+        return f"{len(new)} withdrawn; {cancelled} open jobs cancelled."
 
-@admin.action(description="Withdraw the selected submissions", permissions=["change"])
-def withdraw(modeladmin: Any, request: HttpRequest, submissions: QuerySet[Submission]) -> None:
-    cancelled = sum(submitting.withdraw(submission) for submission in submissions)
-    modeladmin.message_user(request, f"Withdrawn; {cancelled} open jobs cancelled.")
+    return ask(modeladmin, request, submissions, step, do)
 
 
 @admin.action(description="Judge what the selected GPUs have not judged", permissions=["change"])
 def judge_missing(modeladmin: Any, request: HttpRequest, gpus: QuerySet[Gpu]) -> None:
-    asked = sum(map(dispatch.enqueue_missing, gpus.filter(is_judging=True)))
+    asked = 0
+    for gpu in gpus.filter(is_judging=True):
+        new = dispatch.enqueue_missing(gpu)
+        curation.log(request.user, [gpu], f"{new} missing judgements asked for")
+        asked += new
     left_out = gpus.filter(is_judging=False).count()
     modeladmin.message_user(request, f"{asked} judgements asked for.")
     if left_out:
@@ -109,6 +126,13 @@ def methods_again(
     return _preview(modeladmin, request, rows, "method", "slug")
 
 
+@admin.action(description="Judge the selected submissions again…", permissions=["judge"])
+def submissions_again(
+    modeladmin: Any, request: HttpRequest, rows: QuerySet[Any]
+) -> HttpResponse | None:
+    return _preview(modeladmin, request, rows, "submission", "uuid")
+
+
 @admin.action(description="Judge the selected runs again…", permissions=["judge"])
 def runs_again(modeladmin: Any, request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     return _preview(modeladmin, request, rows, "run", "uuid")
@@ -126,5 +150,6 @@ for modeladmin, action in (
 ):
     modeladmin.actions = (*modeladmin.actions, action)
     modeladmin.has_judge_permission = may_judge  # type: ignore[union-attr]  # given here
-SubmissionAdmin.actions = (judge_again, withdraw)  # type: ignore[misc]  # a class-wide list
+SubmissionAdmin.has_judge_permission = may_judge  # type: ignore[attr-defined]  # given here
+SubmissionAdmin.actions = (submissions_again, withdraw)  # type: ignore[misc]  # a class-wide list
 GpuAdmin.actions = (judge_missing,)  # type: ignore[misc]  # a class-wide list

@@ -25,6 +25,7 @@ class ScopeForm(forms.Form):
     task = forms.CharField(required=False, label="Tasks", help_text="Slugs, with spaces between.")
     method = forms.CharField(required=False, label="Methods", help_text="Slugs.")
     run = forms.CharField(required=False, label="Runs", help_text="UUIDs.")
+    submission = forms.CharField(required=False, label="Submissions", help_text="UUIDs.")
     gpu = forms.CharField(required=False, label="Only on GPUs", help_text="Slugs.")
     older_judge = forms.IntegerField(
         required=False,
@@ -57,15 +58,16 @@ class ScopeForm(forms.Form):
         return self._slugs("gpu", Gpu)
 
     def clean_run(self) -> tuple[UUID, ...]:
-        try:
-            return tuple(map(UUID, self.cleaned_data["run"].split()))
-        except ValueError as error:
-            raise forms.ValidationError("Write UUIDs with spaces between.") from error
+        return self._uuids("run")
+
+    def clean_submission(self) -> tuple[UUID, ...]:
+        return self._uuids("submission")
 
     def scope(self) -> Scope:
         data = self.cleaned_data
         return Scope(
             runs=data["run"],
+            submissions=data["submission"],
             tasks=data["task"],
             methods=data["method"],
             gpus=data["gpu"],
@@ -73,6 +75,12 @@ class ScopeForm(forms.Form):
             older_digest=data["older_digest"],
             every=data["every"],
         )
+
+    def _uuids(self, name: str) -> tuple[UUID, ...]:
+        try:
+            return tuple(map(UUID, self.cleaned_data[name].split()))
+        except ValueError as error:
+            raise forms.ValidationError("Write UUIDs with spaces between.") from error
 
     def _slugs(self, name: str, model: Any) -> tuple[str, ...]:
         slugs = tuple(dict.fromkeys(self.cleaned_data[name].split()))

@@ -15,10 +15,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from benchmark import curation
-from benchmark.models import Candidate, CountingRun, Gpu, Method, Run, Task
+from benchmark.models import Candidate, CountingRun, Gpu, Method, Run, Submission, Task
 from runner import dispatch
 from runner.models import Device, Job
 
@@ -36,9 +36,12 @@ class Changed(Exception):  # noqa: N818  an answer, no error of ours
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to judge again; the parts narrow each other. `every`: beside what counts on boards."""
+    """What to judge again; the parts narrow each other. `every`: beside what counts on boards; of
+    submissions it is every round anyhow.
+    """
 
     runs: tuple[UUID, ...] = ()
+    submissions: tuple[UUID, ...] = ()
     tasks: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ()
@@ -53,6 +56,7 @@ class Scope:
     @property
     def words(self) -> str:
         parts = [f"{len(self.runs)} runs"] if self.runs else []
+        parts += [f"{len(self.submissions)} submissions"] if self.submissions else []
         for name, slugs in (("task", self.tasks), ("method", self.methods), ("GPU", self.gpus)):
             parts += [f"{name} {', '.join(slugs)}"] if slugs else []
         if self.older_judge is not None:
@@ -160,15 +164,14 @@ def _chosen(scope: Scope) -> QuerySet[Run]:
     """The newest run of each pair, by the scope."""
     runs = Run.objects.measured()
     if scope.runs:
-        named = runs.filter(uuid__in=scope.runs)
-        pairs = Run.objects.measured().filter(
-            candidate__in=named.values("candidate"), gpu__in=named.values("gpu")
-        )
-        runs = pairs.latest()
-    elif scope.every:
+        pair = {"candidate": OuterRef("candidate"), "gpu": OuterRef("gpu")}
+        runs = runs.filter(Exists(Run.objects.filter(**pair, uuid__in=scope.runs))).latest()
+    elif scope.every or scope.submissions:
         runs = runs.latest()
     else:
         runs = runs.filter(pk__in=CountingRun.objects.filter(is_final=True).values("pk"))
+    if scope.submissions:
+        runs = runs.filter(candidate__submission__uuid__in=scope.submissions)
     if scope.tasks:
         runs = runs.filter(candidate__task__slug__in=scope.tasks)
     if scope.methods:
@@ -269,6 +272,7 @@ def _named(scope: Scope) -> list[Any]:
         *Task.objects.filter(slug__in=scope.tasks),
         *Method.objects.filter(slug__in=scope.methods),
         *Run.objects.filter(uuid__in=scope.runs),
+        *Submission.objects.filter(uuid__in=scope.submissions),
     ]
 
 

@@ -198,8 +198,10 @@ def accept(
 
 
 @transaction.atomic
-def change_visibility(submission: Submission, visibility: str, source_visibility: str) -> None:
-    """Publish a submission, or change otherwise who sees it and its sources."""
+def change_visibility(
+    submission: Submission, visibility: str, source_visibility: str, by: Any = None
+) -> None:
+    """Publish a submission, or change otherwise who sees it and its sources. `by`: who asks."""
     row = Submission.objects.select_for_update().get(pk=submission.pk)
     if row.withdrawn_at is not None:
         raise SubmissionRefused(f"{row.label!r} was withdrawn", "submit under another label")
@@ -209,41 +211,46 @@ def change_visibility(submission: Submission, visibility: str, source_visibility
         _refuse_banned(row.submitted_by)  # what a ban hid stays hidden
     row.source_visibility = source_visibility
     row.save(update_fields=["source_visibility"])
+    curation.log(_author(by), [row], f"Made {visibility}, sources {source_visibility}")
     records.change_visibility(row, visibility)  # which may be a new first place
 
 
 @transaction.atomic
-def cancel(submission: Submission) -> int:
+def cancel(submission: Submission, by: Any = None) -> int:
     """Take back what is not judged yet; verdicts stay. Returns how many jobs that were."""
-    cancelled = dispatch.cancel(Job.objects.filter(candidate__submission=submission))
+    words = f"taken back by {_role(submission, by)}"
+    cancelled = dispatch.cancel_of_submissions([submission], words)
     Submission.objects.filter(pk=submission.pk).update(told_at=timezone.now())
+    curation.log(_author(by), [submission], f"Open judgements taken back: {cancelled}")
     logger.info("submission=%s cancelled=%d", submission.uuid, cancelled)
     return cancelled
 
 
 @transaction.atomic
-def withdraw(submission: Submission) -> int:
-    """Take a submission off the board and its open jobs back; the rows stay as a tombstone."""
-    submission.withdrawn_at = submission.withdrawn_at or timezone.now()
-    submission.save(update_fields=["withdrawn_at"])
-    cancelled = dispatch.cancel(Job.objects.filter(candidate__submission=submission))
+def withdraw(submission: Submission, by: Any = None, reason: str = "") -> int:
+    """Take a submission off the board and its open jobs back; the rows stay as a tombstone.
+
+    Withdrawing it again changes nothing. Returns how many jobs were taken back.
+    """
+    row = Submission.objects.select_for_update().get(pk=submission.pk)
+    if row.withdrawn_at is not None:
+        return 0
+    row.withdrawn_at = submission.withdrawn_at = timezone.now()
+    row.save(update_fields=["withdrawn_at"])
+    role = _role(row, by)
+    cancelled = dispatch.cancel_of_submissions([row], f"withdrawn by {role}")
+    said = f": {reason}" if reason else ""
+    curation.log(_author(by), [row], f"Withdrawn by {role}, {cancelled} jobs cancelled{said}")
     # Last, as when a report is recorded: jobs are locked before the board, never the other way.
     Board.bump()
-    aggregates.refresh_submission(submission)
+    aggregates.refresh_submission(row)
     return cancelled
 
 
-@transaction.atomic
-def judge_again(submissions: Iterable[Submission]) -> int:
-    """Send the submissions' candidates to every judging GPU and to those they were judged on."""
-    asked = 0
-    for submission in submissions:
-        candidates = submission.candidates.select_related("task").filter(
-            task__retired_at__isnull=True, source__size__gt=0
-        )
-        judged_on = Gpu.objects.filter(jobs__candidate__submission=submission)
-        asked += dispatch.enqueue(candidates, (Gpu.objects.judging() | judged_on).distinct())
-    return asked
+def _role(submission: Submission, by: Any) -> str:
+    """Who asks, as everybody may read it."""
+    is_own = by is not None and submission.submitted_by_id == by.pk
+    return "its submitter" if is_own else "a moderator"
 
 
 def progress(submission: Submission) -> dict[str, int]:

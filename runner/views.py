@@ -15,6 +15,7 @@ from benchmark import vocabulary
 from benchmark.models import Draft, Submission, Task
 from benchmark.web import page, viewer
 from runner import drafting, selectors, submitting
+from runner.accounts.selectors import own_drafts
 from runner.forms import ConfirmForm, SubmissionForm, VisibilityForm
 from runner.intake import Intake, limits, read_upload
 from runner.throttling import UploadThrottle
@@ -81,8 +82,9 @@ def confirm(request: HttpRequest, uuid: UUID) -> HttpResponse:
 
 @require_POST
 def discard(request: HttpRequest, uuid: UUID) -> HttpResponse:
+    """Forget a draft. `back=me` leads back to the account's page, which lists them."""
     _draft(request, uuid, Draft.objects.open()).delete()
-    return redirect("runner:submit")
+    return redirect("runner:me" if request.POST.get("back") == "me" else "runner:submit")
 
 
 @require_safe
@@ -107,14 +109,14 @@ def submission(request: HttpRequest, uuid: UUID) -> HttpResponse:
 
 @require_POST
 def withdraw(request: HttpRequest, uuid: UUID) -> HttpResponse:
-    submitting.withdraw(_owned(request, uuid))
+    submitting.withdraw(_owned(request, uuid), viewer(request))
     return redirect("runner:submission", uuid)
 
 
 @require_POST
 def cancel(request: HttpRequest, uuid: UUID) -> HttpResponse:
     """Take back what waits or is under judgement; what is judged stays."""
-    cancelled = submitting.cancel(_owned(request, uuid))
+    cancelled = submitting.cancel(_owned(request, uuid), viewer(request))
     messages.success(request, f"{cancelled} judgements taken back. Verdicts there were stay.")
     return redirect("runner:submission", uuid)
 
@@ -126,7 +128,7 @@ def visibility(request: HttpRequest, uuid: UUID) -> HttpResponse:
     try:
         if not form.is_valid():
             raise submitting.SubmissionRefused("no such visibility", "choose one of the list")
-        submitting.change_visibility(found, **form.cleaned_data)
+        submitting.change_visibility(found, **form.cleaned_data, by=viewer(request))
     except submitting.SubmissionRefused as refused:
         messages.error(request, f"{refused.reason}: {refused.remedy}.")
     else:
@@ -170,14 +172,6 @@ def _entry(data: dict[str, Any]) -> drafting.Entry:
         data["source_visibility"],
         data["upload"][0],
     )
-
-
-def _open_drafts(request: HttpRequest) -> list[Draft]:
-    """The account's own that wait for a word, without what they hold."""
-    user = viewer(request)
-    if not user.is_authenticated:
-        return []
-    return list(Draft.objects.open().filter(created_by=user).defer("content")[:DRAFTS_SHOWN])
 
 
 def _draft(request: HttpRequest, uuid: UUID, drafts: Any = None) -> Draft:
@@ -230,7 +224,7 @@ def _form_page(
         "limits": limits,
         "max_mib": limits.MAX_UPLOAD_BYTES // limits.MIB,
         "max_source_kib": vocabulary.MAX_SOURCE_BYTES // 1024,
-        "drafts": _open_drafts(request) if form else (),
+        "drafts": own_drafts(viewer(request))[:DRAFTS_SHOWN] if form else (),
         "task_names": Task.objects.current().values_list("slug", flat=True) if form else (),
     }
     response = page(request, "runner/submit.html", context)

@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from benchmark import curation
 from benchmark.admin import ReadOnly
 from runner.accounts.models import Allowance, ApiKey, Quota
 
@@ -48,8 +49,10 @@ class ApiKeyAdmin(ReadOnly, admin.ModelAdmin):
         if not request.user.has_perm("runner.change_apikey"):
             self.message_user(request, "You may not change API keys.", "error")
             return
-        revoked = found.filter(revoked_at__isnull=True).update(revoked_at=timezone.now())
-        self.message_user(request, f"{revoked} keys revoked.")
+        chosen = list(found.filter(revoked_at__isnull=True))
+        ApiKey.objects.filter(pk__in=[key.pk for key in chosen]).update(revoked_at=timezone.now())
+        curation.log(request.user, chosen, "Revoked")
+        self.message_user(request, f"{len(chosen)} keys revoked.")
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.has_perm("runner.view_apikey"))

@@ -10,7 +10,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q
 
 from benchmark import vocabulary
-from benchmark.models import Submission
+from benchmark.models import Draft, Submission
 from runner.accounts.models import ApiKey
 from runner.models import Job
 
@@ -35,6 +35,18 @@ class OwnSubmission:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnDraft:
+    """An upload that was checked and waits for its author's word."""
+
+    uuid: UUID
+    method: str
+    label: str
+    filename: str
+    visibility: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class OwnKey:
     """A key as its owner may see it: never the key."""
 
@@ -56,6 +68,15 @@ def own_submissions(user: Any, page: str | None) -> tuple[tuple[OwnSubmission, .
     counts = _jobs([submission.pk for submission in part])
     rows = tuple(_own(submission, counts.get(submission.pk, {})) for submission in part)
     return rows, part
+
+
+def own_drafts(user: Any) -> tuple[OwnDraft, ...]:
+    """The account's open drafts, newest first, without what they hold; none of a stranger."""
+    if not user.is_authenticated:
+        return ()
+    names = ("uuid", "method", "label", "filename", "visibility", "created_at")
+    rows = Draft.objects.open().filter(created_by=user).values_list(*names)
+    return tuple(OwnDraft(*row) for row in rows)
 
 
 def own_keys(user: Any) -> tuple[OwnKey, ...]:

@@ -67,6 +67,7 @@ def _me_page(request: HttpRequest, form: KeyForm, code: int = 200) -> HttpRespon
         "nav": "me",
         "submissions": submissions,
         "part": part,
+        "drafts": selectors.own_drafts(request.user),
         "quotas": quota.standing(request.user),
         "renewal": quota.renewal(),
         "keys": selectors.own_keys(request.user),

@@ -162,7 +162,7 @@ class SubmissionViewSet(
         submission = self.get_object()
         if not selectors.is_owner(submission, request.user):
             raise PermissionDenied("Only its submitter can withdraw a submission.")
-        submitting.withdraw(submission)
+        submitting.withdraw(submission, request.user)
         return Response(s.SubmissionSerializer(submission).data)
 
     def _not_withdrawn(self) -> Submission:

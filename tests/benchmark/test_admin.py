@@ -1,16 +1,20 @@
 """The admin: every list opens, results can't be edited, re-judging sends jobs."""
 
+import re
 from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from benchmark.models import Audit, Candidate, Gpu, Method, Run, Source, Submission, Task
-from runner.models import Device, Job
+from runner.accounts import keys
+from runner.models import ApiKey, Device, Job
 
 pytestmark = pytest.mark.django_db
 OURS = [m for m in admin.site._registry if m._meta.app_label in ("benchmark", "runner")]
@@ -65,11 +69,18 @@ def test_an_audit_names_who_is_logged_in(admin_client: Client, admin_user: User,
     assert not Run.objects.trusted().exists()
 
 
-def test_the_action_judges_again(admin_client: Client, run: Run) -> None:
-    action = {"action": "judge_again", "_selected_action": [run.candidate.submission_id]}
-    assert admin_client.post(page(Submission, "changelist"), action).status_code == 302
+def test_the_action_judges_again_after_a_preview(admin_client: Client, run: Run) -> None:
+    action = {"action": "submissions_again", "_selected_action": [run.candidate.submission_id]}
+    preview = admin_client.post(page(Submission, "changelist"), action, follow=True)
+    assert not Job.objects.open().exists()
+    [found] = re.findall(r'name="fingerprint" value="(\w+)"', preview.content.decode())
+    address = preview.request["PATH_INFO"] + "?" + preview.request["QUERY_STRING"]
+    admin_client.post(address, {"fingerprint": found, "reason": "a new judge"})
     assert Job.objects.open().get().candidate == run.candidate
     assert Run.objects.get() == run
+    assert logged(run.candidate.submission) == [
+        "1 judgements asked for again (1 submissions): a new judge"
+    ]
 
 
 def test_the_action_judges_what_is_missing_on_gpus_that_judge(
@@ -122,17 +133,52 @@ def test_an_audit_needs_a_reason(admin_client: Client, run: Run) -> None:
 
 def test_staff_without_permissions_may_do_nothing(client: Client, run: Run) -> None:
     client.force_login(User.objects.create_user("staff", is_staff=True))
-    action = {"action": "judge_again", "_selected_action": [run.candidate.submission_id]}
+    action = {"action": "withdraw", "_selected_action": [run.candidate.submission_id]}
     assert client.post(page(Submission, "changelist"), action).status_code == 403
     assert client.get(page(Run, "change", run.pk)).status_code == 403
 
 
-def test_withdrawing_is_an_action_and_cancels_what_is_open(admin_client: Client, run: Run) -> None:
-    Job.objects.create(candidate=run.candidate, gpu=run.gpu)
+def logged(row: Any) -> list[str]:
+    """What the history of a row says, the newest first."""
+    kind = ContentType.objects.get_for_model(row)
+    entries = LogEntry.objects.filter(content_type=kind, object_id=str(row.pk))
+    return list(entries.values_list("change_message", flat=True))
+
+
+def test_withdrawing_asks_first_cancels_what_is_open_and_is_logged(
+    admin_client: Client, run: Run
+) -> None:
+    job = Job.objects.create(candidate=run.candidate, gpu=run.gpu)
     action = {"action": "withdraw", "_selected_action": [run.candidate.submission_id]}
-    admin_client.post(page(Submission, "changelist"), action)
+    asked = admin_client.post(page(Submission, "changelist"), action)
+    assert "A tombstone stays" in asked.content.decode()
+    assert Submission.objects.get().withdrawn_at is None
+    given = action | {"apply": "1", "reason": "its author asked"}
+    admin_client.post(page(Submission, "changelist"), given)
     assert not Job.objects.open().exists()
     assert Submission.objects.get().withdrawn_at is not None
+    admin_client.post(page(Submission, "changelist"), given)  # a second time changes nothing
+    assert logged(Submission.objects.get()) == [
+        "Withdrawn by a moderator, 1 jobs cancelled: its author asked"
+    ]
+    job.refresh_from_db()
+    assert job.reason == "withdrawn by a moderator"
+
+
+def test_cancelling_jobs_asking_for_missing_ones_and_revoking_keys_is_logged(
+    admin_client: Client, admin_user: User, run: Run
+) -> None:
+    job = Job.objects.create(candidate=run.candidate, gpu=run.gpu)
+    key = keys.make(admin_user, "laptop").row
+    for model, name, row in ((Job, "cancel", job), (ApiKey, "revoke", key)):
+        action = {"action": name, "_selected_action": [row.pk]}
+        admin_client.post(page(model, "changelist"), action)
+    action = {"action": "judge_missing", "_selected_action": [run.gpu_id]}
+    Gpu.objects.update(is_judging=True)
+    admin_client.post(page(Gpu, "changelist"), action)
+    assert logged(job) == ["Cancelled"]
+    assert logged(key) == ["Revoked"]
+    assert logged(run.gpu) == ["0 missing judgements asked for"]
 
 
 @pytest.mark.parametrize("model", OURS, ids=lambda model: model._meta.model_name)

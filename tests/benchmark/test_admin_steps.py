@@ -166,6 +166,8 @@ def test_a_submission_becomes_private_in_the_admin(admin_client: Client, run: An
         ("run", "runs_again", "view_run"),
         ("method", "merge", "view_method"),
         ("method", "methods_again", "view_method"),
+        ("submission", "withdraw", "view_submission"),
+        ("submission", "submissions_again", "view_submission"),
         ("ban", "lift", "view_ban"),
     ],
 )
@@ -173,7 +175,8 @@ def test_who_may_only_look_is_offered_no_step(
     client: Client, run: Any, model: str, action: str, view: str
 ) -> None:
     moderator(client, view)
-    row = {"task": run.candidate.task, "run": run, "method": run.candidate.submission.method}
+    entry = run.candidate.submission
+    row = {"task": run.candidate.task, "method": entry.method, "submission": entry}
     rows = [row.get(model, run)]
     page = step(client, model, action, rows, reason="r", verdict="cheat", gpus=[run.gpu_id])
     assert "No action selected" in page or 'class="actions"' not in page
@@ -191,6 +194,7 @@ def test_a_rows_page_offers_its_steps(admin_client: Client, run: Any, model: str
         "task": ["publish", "retire", "disable", "enable", "tasks_again"],
         "run": ["give_verdict", "runs_again"],
         "method": ["merge", "methods_again"],
+        "submission": ["submissions_again", "withdraw"],
     }.get(model, [])
 
 

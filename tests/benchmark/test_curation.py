@@ -1,5 +1,6 @@
 """What moderators decide: each operation whole or not at all, logged, and true on the pages."""
 
+from datetime import date
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from leaderboard import kept
 from leaderboard.filters import Choice
 from leaderboard.selectors import board as boards
 from leaderboard.selectors import methods
+from runner.models import Job, Quota
 
 pytestmark = pytest.mark.django_db
 
@@ -269,3 +271,36 @@ def test_labels_never_clash_nor_grow_too_long() -> None:
     taken = {"x" * 80, "x" * 76 + " (m)"}
     assert curation._free_label("x" * 80, "m", taken) == "x" * 74 + " (m 2)"
     assert curation._free_label("new", "m", taken) == "new"
+
+
+def test_what_is_taken_out_of_judging_takes_its_open_jobs_along(by: User, site: Any) -> None:
+    author = User.objects.create_user("author")
+    site.alpha.submitted_by = author
+    site.alpha.save()
+
+    def queued(gpu: Any) -> Job:
+        Job.objects.all().delete()
+        candidate = site.alpha.candidates.get(task=site.relu)
+        return Job.objects.create(
+            candidate=candidate, gpu=gpu, quota=Quota.objects.create(
+                user=author, gpu=gpu, day=date.fromordinal(1 + Quota.objects.count()), used=1
+            ),
+        )  # fmt: skip
+
+    steps = {
+        "on this GPU: slow": lambda: curation.disable([site.relu], [site.h200], by, "slow"),
+        "was retired: old": lambda: curation.retire([site.relu], by, "old"),
+        "may not submit": lambda: curation.ban(author, by, "spam", hide=False),
+    }
+    for reason, step in steps.items():
+        job = queued(site.h200)
+        charged = job.quota
+        step()
+        job.refresh_from_db()
+        charged.refresh_from_db()
+        assert (job.state, charged.used) == ("cancelled", 0)
+        assert reason in job.reason
+    elsewhere = queued(site.h100)
+    curation.disable([site.gelu], [site.h200], by, "slow")
+    elsewhere.refresh_from_db()
+    assert elsewhere.state == "queued"

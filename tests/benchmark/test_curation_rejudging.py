@@ -60,11 +60,20 @@ def test_each_scope_chooses_its_own(site: Any) -> None:
     assert chosen(tasks=("relu",)) == {site.late, site.beta_run}
     assert chosen(tasks=("relu",), every=True) == {site.early, site.late, site.beta_run}
     assert chosen(methods=("alpha",)) == {site.late, site.gelu_run}
+    assert chosen(submissions=(site.alpha.uuid,)) == {site.early, site.late, site.gelu_run}
     assert chosen(older_judge=10) == {site.gelu_run, site.beta_run}
     assert chosen(older_digest=True) == {site.beta_run}
     assert chosen(older_judge=10, methods=("alpha",)) == {site.gelu_run}
     assert chosen(tasks=("relu",), gpus=("h100",)) == set()
     assert chosen() == chosen(every=True) == chosen(gpus=("h200",)) == set()
+
+
+def test_named_runs_are_judged_again_where_they_were_and_nowhere_else(make: Any, site: Any) -> None:
+    h100 = make.gpu("h100")
+    make.run(site.alpha, site.gelu, h100, speedup=1.2)
+    there = make.run(site.beta, site.relu, h100, speedup=1.2)
+    named = (site.gelu_run.uuid, there.uuid)
+    assert chosen(runs=named) == {site.gelu_run, there}
 
 
 def test_versions_are_numbers_not_words(site: Any) -> None:

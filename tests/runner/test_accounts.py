@@ -421,7 +421,7 @@ def test_me_asks_as_often_for_many_submissions_as_for_few(
     for at in range(30):
         make.candidate(sent(ann, f"set {at}"), make.task(f"task{at}"))
     client.force_login(ann)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         page = client.get("/me/").content.decode()
     assert "Page 1 of 2" in page
     assert "set 29" in page

@@ -169,5 +169,5 @@ def test_a_retried_job_asked_again_by_the_site_is_charged_to_nobody(
     submission = send(ann, make, 2)
     dispatch.cancel(Job.objects.all())
     assert used(ann) == {"h200": 0}
-    submitting.judge_again([submission])
+    dispatch.enqueue(submission.candidates.select_related("task"), [h200])
     assert used(ann) == {"h200": 0}

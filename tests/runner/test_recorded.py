@@ -13,7 +13,7 @@ from django.test import Client
 
 from benchmark import aggregates
 from benchmark.models import CountingRun, Gpu, Measurement, Method, Run, Source, Submission
-from runner import dispatch, recorded, submitting
+from runner import dispatch, recorded, rejudging, submitting
 from runner.models import Job
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -205,7 +205,10 @@ def test_recorded_candidates_are_never_sent_to_a_board(packed: Path, h200: Gpu) 
     load(packed)
     other = Gpu.objects.create(slug="b200", name="B200", is_judging=True)
     assert dispatch.enqueue_missing(other) == 0
-    assert submitting.judge_again(Submission.objects.all()) == 0
+    every = tuple(Submission.objects.values_list("uuid", flat=True))
+    asked = rejudging.preview(rejudging.Scope(submissions=every))
+    assert asked.jobs == 0
+    assert list(asked.left_out) == [rejudging.NOT_STORED]
     assert not Job.objects.exists()
 
 

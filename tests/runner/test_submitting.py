@@ -150,15 +150,6 @@ def test_withdrawing_leaves_a_tombstone_and_takes_open_jobs_back(
         accept(method, "a", make.intake("relu"))
 
 
-def test_judging_again_makes_one_more_job_each(method: Method, h200: Gpu, make: Any) -> None:
-    submission = accept(method, "a", make.intake("relu", "gelu"))
-    Job.objects.update(state="lost")
-    assert submitting.judge_again([submission]) == 2
-    assert submitting.progress(submission) | {"lost": 2, "queued": 2} == submitting.progress(
-        submission
-    )
-
-
 def test_an_upload_of_528_candidates_takes_few_queries(
     method: Method, h200: Gpu, make: Any
 ) -> None:

@@ -148,14 +148,21 @@ def test_a_closed_site_confirms_no_strangers_draft(
     assert client.post(url + "confirm/").status_code == 403
 
 
-def test_open_drafts_are_named_on_the_form_to_their_author_alone(
+def test_open_drafts_are_named_on_the_form_and_on_me_to_their_author_alone(
     client: Client, tasks: None, ann: User
 ) -> None:
-    url = drafted(client, line("relu"))
+    url = drafted(client, line("relu"), label="<i>first")
     assert url in page_of(client, URL)
     assert url not in page_of(Client(), URL)
+    mine = page_of(client, "/me/")
+    assert url in mine
+    assert "<i>first" not in mine
+    assert client.post(url + "discard/", {"back": "me"}).url == "/me/"
+    assert "Checked, not submitted" not in page_of(client, "/me/")
+    url = drafted(client, line("relu"))
     client.post(url + "confirm/")
     assert url not in page_of(client, URL)
+    assert url not in page_of(client, "/me/")
 
 
 def test_a_banned_account_is_told_on_the_draft(client: Client, tasks: None, ann: User) -> None:
