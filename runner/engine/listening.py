@@ -54,6 +54,7 @@ EVENTS = {
     "ctypes.cdata/buffer": NATIVE,
     "ctypes.string_at": NATIVE,
     "sys.settrace": TRACING,
+    "sys.addaudithook": TRACING,
     "sys.setprofile": TRACING,
     "sys.monitoring.register_callback": TRACING,
     "code.__new__": CODE,
@@ -79,6 +80,13 @@ LIBRARIES = frozenset(
     }
 )
 FRAME_WALKERS = frozenset({"walk_tb", "walk_stack"})
+LOADERS = (
+    "/torch/_inductor/",
+    "/torch/_ops.py",
+    "/torch/_classes.py",
+    "/numpy/ctypeslib",
+    "/triton/runtime/build.py",
+)
 
 # Each of these takes work out of a mode's sight.
 BLINDERS = (
@@ -148,11 +156,16 @@ def first_outside(frame: FrameType | None, inside: Callable[[str], bool]) -> Fra
     return frame
 
 
-def asks_for_storage() -> bool:
-    """Does the candidate want a tensor's memory, by itself or through torch? Triton's interpreter
-    wants it at every launch, and so do we. To be called by what catches torch's functions.
+def asks_for_memory() -> bool:
+    """Does the candidate want a tensor's memory or its address, by itself or through torch? Triton
+    wants them at every launch, and so do we. To be called by what catches torch's functions.
     """
-    return is_candidates(first_outside(_getframe(2), _is_torchs_or_standard))
+    frame = _getframe(2)
+    while frame.f_back and (
+        _is_torchs_or_standard(frame.f_code.co_filename) or frame.f_code.co_name == "data_ptr"
+    ):
+        frame = frame.f_back
+    return is_candidates(frame)
 
 
 def _is_torchs_or_standard(name: str) -> bool:
@@ -232,7 +245,13 @@ def listen(tell: Tell) -> None:
 def _minds(word: str, frame: FrameType) -> bool:
     if word == FRAMES:
         return asks_for_frames(frame)
-    return is_candidates(first_outside(frame, is_standard))
+    inside = is_standard if word != NATIVE else _lends_itself
+    return is_candidates(first_outside(frame, inside))
+
+
+def _lends_itself(name: str) -> bool:
+    """Is a file Python's own, or of a library that builds or loads native code for whoever asks?"""
+    return is_standard(name) or any(part in name for part in LOADERS)
 
 
 def watch_blinding(tell: Tell) -> None:

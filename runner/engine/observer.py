@@ -82,7 +82,7 @@ class Record:
             for name, count in theirs.items():
                 ours[name] = ours.get(name, 0) + count
         self.kernel_bytes += other.kernel_bytes
-        self.host_numbers = max(self.host_numbers, other.host_numbers)
+        self.host_numbers += other.host_numbers
 
     def to_json(self) -> dict:
         """The record as the supervisor reads it."""
@@ -124,7 +124,7 @@ class Observer(TorchDispatchMode):
             self.tell("operator", name)
         with self.witness.seen():
             result = func(*args, **kwargs)
-        self._note(name, args, kwargs, result)
+        self._note(func, args, kwargs, result)
         fresh = base_name(name) in UNINITIALIZED and type(result) is _Tensor
         if fresh and not self._around_capture:  # a graph would fill it again at each replay
             poison(result)
@@ -140,14 +140,17 @@ class Observer(TorchDispatchMode):
         with mode:
             return _redispatch(func, backend, *args, **kwargs)
 
-    def _note(self, name: str, args: Any, kwargs: Any, result: Any) -> None:
+    def _note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        name = func.name()
         given, made = _flat_tensors((args, kwargs)), _flat_tensors(result)
         sizes = [(_numel(t), _element_size(t)) for t in (*given, *made)]
         entry = self.record.operators.setdefault(name, [0, 0, 0])
         entry[0] += 1
         entry[1] = max([entry[1], *(count for count, _ in sizes)])
         entry[2] += sum(count * width for count, width in sizes)
-        if not self.on_gpu:
+        if base_name(name) == "_local_scalar_dense":  # what .item() is made of
+            self.record.host_numbers += 1
+        if not self.on_gpu and func._schema.is_mutable:
             self._note_host_memory((*given, *made))
         elif "copy" in name:
             self._note_host(given, made)
@@ -157,15 +160,14 @@ class Observer(TorchDispatchMode):
         file's), where whatever computes on the host finds and leaves them without an operator.
         """
         for tensor in tensors:
-            if _has_storage(tensor) and not _untyped_storage(tensor).resizable():
-                self.record.host_numbers = max(self.record.host_numbers, _numel(tensor))
+            if is_host_memory(tensor):
+                self.record.host_numbers += _numel(tensor)
 
     def _note_host(self, given: list[Any], made: list[Any]) -> None:
         """Numbers that leave the board; without a board the shim counts them, too."""
         kinds = {_device(tensor).type for tensor in given}
         if "cuda" in kinds and any(_device(tensor).type == "cpu" for tensor in made):
-            moved = max(_numel(tensor) for tensor in made)
-            self.record.host_numbers = max(self.record.host_numbers, moved)
+            self.record.host_numbers += max(_numel(tensor) for tensor in made)
 
     def event(self, name: str) -> None:
         """What a call did beside operators and launches, such as calling torch.compile."""
@@ -237,6 +239,11 @@ def _flat_tensors(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [tensor for item in value.values() for tensor in _flat_tensors(item)]
     return []
+
+
+def is_host_memory(tensor: Any) -> bool:
+    """Does a tensor lie in memory that torch did not allocate: numpy's, a bytearray's, a file's?"""
+    return _has_storage(tensor) and not _untyped_storage(tensor).resizable()
 
 
 def poison(tensor: Any) -> None:

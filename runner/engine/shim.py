@@ -10,16 +10,19 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import torch
 import triton
 from torch.overrides import TorchFunctionMode
+from triton.runtime import interpreter
 
-from runner.engine.listening import STORAGE, STORAGE_METHODS, asks_for_storage
-from runner.engine.observer import Observer
+from runner.engine.kernel_language import require_triton
+from runner.engine.listening import STORAGE, STORAGE_METHODS, asks_for_memory
+from runner.engine.observer import Observer, is_host_memory
 
 LOOKS_LIKE = torch.device("cuda", 0)
 _Base = torch._C.TensorBase
-_numel = _Base.numel
+_numel, _clone = _Base.numel, _Base.clone
 
 
 def _getter(name: str) -> Any:
@@ -32,11 +35,13 @@ ANSWERS: dict[Any, Any] = {
     _getter("is_cpu"): False,
     _Base.get_device: 0,
 }
+BY_PYTHON = frozenset({_Base.apply_, _Base.map_, _Base.map2_})  # a call for each number
 TO_HOST = frozenset(
     {_Base.cpu, _Base.numpy, _Base.tolist, torch.Tensor.__array__, torch.Tensor.__dlpack__}
 )
 
 
+BOARD_MEMORY = 1 << 47  # processes of x86-64 and Arm have nothing there
 CAPSULES = (
     (torch._C, "_to_dlpack"),
     (torch._C, "_to_dlpack_versioned"),
@@ -59,24 +64,45 @@ class LooksLikeCuda(TorchFunctionMode):
             return ANSWERS[func]
         if func in TO_HOST:
             self._note_host(args)
-        if func in STORAGE_METHODS and asks_for_storage():
+        if func in STORAGE_METHODS and asks_for_memory():
             self._observer.tell(STORAGE, func.__name__)
+        if func is _Base.data_ptr and asks_for_memory():
+            return on_board(func(*args))
         if func is _Base.cuda:
-            return args[0]
+            return on_our_side(args[0])
         if func is _Base.pin_memory:
             return args[0]
-        kwargs = {key: to_cpu(value) for key, value in (kwargs or {}).items()}
-        if kwargs.get("pin_memory"):
-            kwargs["pin_memory"] = False
-        return func(*map(to_cpu, args), **kwargs)
+        if func in BY_PYTHON:
+            raise TypeError(f"{func.__name__} is only implemented on CPU tensors")
+        kwargs = kwargs or {}
+        here = [to_cpu(value) for value in args]
+        options = {key: to_cpu(value) for key, value in kwargs.items()}
+        if options.get("pin_memory"):
+            options["pin_memory"] = False
+        result = func(*here, **options)
+        moved = any(map(_differ, here, args)) or any(
+            options[key] is not kwargs[key] for key in kwargs
+        )
+        return on_our_side(result) if moved else result
 
     def _note_host(self, args: Any) -> None:
         note_host(self._observer, args[0])
 
 
+def _differ(one: Any, other: Any) -> bool:
+    return one is not other
+
+
+def on_our_side(result: Any) -> Any:
+    """A tensor that was moved to the board is a copy there: not numpy's memory, nor a file's."""
+    if type(result) is torch.Tensor and is_host_memory(result):
+        return _clone(result)
+    return result
+
+
 def note_host(observer: Observer, tensor: Any) -> None:
     """Note that a tensor's numbers were handed to whatever computes on the host."""
-    observer.record.host_numbers = max(observer.record.host_numbers, _numel(tensor))
+    observer.record.host_numbers += _numel(tensor)
 
 
 def watch_capsules(observer: Observer) -> None:
@@ -91,6 +117,35 @@ def _noted(original: Callable, observer: Observer) -> Callable:
         return original(tensor, *args, **kwargs)
 
     return to_capsule
+
+
+def on_board(address: int) -> int:
+    """An address as a board's: kernels can use it, the host crashes on it. 0 stays: no memory."""
+    return address + BOARD_MEMORY if address else 0
+
+
+def _on_host(addresses: Any) -> Any:
+    """Addresses that the interpreter's kernels read and write, in numpy, as the host has them."""
+    return numpy.where(addresses >= BOARD_MEMORY, addresses - BOARD_MEMORY, addresses)
+
+
+def map_memory() -> None:
+    """Let the interpreter's kernels use the board's addresses that candidates were told."""
+    native = interpreter._interpreter
+
+    def mapped(name: str) -> Callable:
+        original = getattr(native, name)
+
+        def access(first: Any, second: Any, *rest: Any) -> Any:
+            if name == "atomic_rmw":  # the kind of change comes first
+                return original(first, _on_host(second), *rest)
+            return original(_on_host(first), second, *rest)
+
+        return access
+
+    names = {name: getattr(native, name) for name in dir(native) if not name.startswith("_")}
+    accesses = {name: mapped(name) for name in ("load", "store", "atomic_rmw", "atomic_cas")}
+    interpreter._interpreter = types.SimpleNamespace(**{**names, **accesses})
 
 
 def to_cpu(value: Any) -> Any:
@@ -123,15 +178,13 @@ def numbers_for_bools(function: Any, args: tuple, kwargs: dict) -> tuple[tuple, 
 
 def accept_bools() -> None:
     """Apply `numbers_for_bools` to every launch in the interpreter of this process."""
-    from triton.runtime.interpreter import InterpretedFunction
-
-    original = InterpretedFunction.run
+    original = interpreter.InterpretedFunction.run
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         args, kwargs = numbers_for_bools(self, args, kwargs)
         return original(self, *args, grid=grid, warmup=warmup, **kwargs)
 
-    InterpretedFunction.run = run
+    interpreter.InterpretedFunction.run = run
 
 
 PROPERTIES = types.SimpleNamespace(
@@ -194,6 +247,8 @@ def pretend_cuda(note: Callable[[str], None]) -> None:
     torch._C._cuda_getCurrentRawStream = _answer(0)
     triton.runtime.driver.set_active(Driver(note))
     accept_bools()
+    require_triton()
+    map_memory()
     _settle_autotuning(note)
 
 
