@@ -4,6 +4,7 @@ Whichever web process is asked answers the same. Each query reads what is open, 
 of what ended, through an index: the cost follows what happens, not what was ever recorded.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,6 +33,7 @@ REASONS = (
     ("damaged", "the source is"),
 )
 OTHER_REASON = "judge"
+SILENT = "silent"
 
 Metrics = Iterator[GaugeMetricFamily]
 
@@ -135,24 +137,27 @@ def age(moment: datetime | None, now: datetime) -> float:
 
 
 def boards() -> Metrics:
-    since = timezone.now() - BOARD_SILENCE
+    """By what each said of itself when last heard of; `silent` where that is too long ago."""
+    now = timezone.now()
+    since = now - BOARD_SILENCE
     rows = (
-        Device.objects.filter(last_seen_at__gt=timezone.now() - DAY)
+        Device.objects.filter(last_seen_at__gt=now - DAY)
+        .exclude(state=vocabulary.GONE)  # its worker ended as it should
         .order_by()
-        .values_list("gpu__slug")
-        .annotate(here=Count("id", filter=Q(last_seen_at__gt=since)), all=Count("id"))
+        .values_list("gpu__slug", "state")
+        .annotate(online=Count("id", filter=Q(last_seen_at__gt=since)), all=Count("id"))
     )
-    found = dict.fromkeys(Gpu.objects.judging().values_list("slug", flat=True), (0, 0))
-    found |= {gpu: (here, every - here) for gpu, here, every in rows}
+    # A GPU without boards says 0, so that an alarm on it is raised.
+    slugs = Gpu.objects.judging().values_list("slug", flat=True)
+    found = Counter({(gpu, health): 0 for gpu in slugs for health in (vocabulary.SERVING, SILENT)})
+    for gpu, state, online, every in rows:
+        found[gpu, state] += online
+        found[gpu, SILENT] += every - online
     yield gauge(
         "kbx_boards",
-        "Boards that were heard of within a day: online, or silent by now.",
+        "Boards that were heard of within a day, by their state; silent: not of late.",
         ["gpu", "health"],
-        [
-            ([gpu, health], count)
-            for gpu, counts in found.items()
-            for health, count in zip(("online", "silent"), counts, strict=True)
-        ],
+        [(list(key), count) for key, count in found.items()],
     )
 
 
@@ -166,7 +171,7 @@ def day_of_jobs() -> Metrics:
         )
         .order_by()
         .values_list("gpu__slug", "state")
-        .annotate(count=Count("id"), retried=Count("id", filter=Q(attempt__gt=1)))
+        .annotate(count=Count("id"), retried=Count("id", filter=Q(failures__gt=0)))
     )
     counts = [(gpu, state, count, retried) for gpu, state, count, retried in rows]
     yield gauge(
@@ -177,7 +182,7 @@ def day_of_jobs() -> Metrics:
     )
     yield gauge(
         "kbx_retried_jobs_last_day",
-        "Of these, jobs that needed more than one attempt, by what became of them.",
+        "Of these, jobs of which an attempt failed, by what became of them.",
         ["gpu", "state"],
         [([gpu, state], retried) for gpu, state, _, retried in counts],
     )
@@ -187,10 +192,8 @@ def failures() -> Metrics:
     """Our failures that stand: lost within a day, or open on a later attempt."""
     failed = Q(state=vocabulary.LOST, ended_at__gt=timezone.now() - DAY)
     retried = Q(state__in=vocabulary.OPEN_JOB_STATES, attempt__gt=1)
-    counts: dict[tuple[str, str], int] = {}
-    for gpu, reason in Job.objects.filter(failed | retried).values_list("gpu__slug", "reason"):
-        key = (gpu, kind_of(reason))
-        counts[key] = counts.get(key, 0) + 1
+    found = Job.objects.filter(failed | retried).order_by().values_list("gpu__slug", "reason")
+    counts = Counter((gpu, kind_of(reason)) for gpu, reason in found)
     yield gauge(
         "kbx_failed_jobs",
         "Jobs that failed through us: lost within a day, or waiting for another attempt.",

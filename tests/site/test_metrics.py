@@ -30,16 +30,28 @@ def scrape(client: Client, **headers: str) -> dict[str, dict[tuple[str, ...], fl
 
 @pytest.fixture
 def busy(db, make) -> SimpleNamespace:
-    """A GPU with a job in each state, one overdue, and two boards, one silent."""
+    """A GPU with jobs in each state, one overdue, and a board of each health."""
     now = timezone.now()
     gpu, idle = make.gpu("h200"), make.gpu("b200")
     submission = make.submission()
     states = [
         {"state": vocabulary.QUEUED},
-        {"state": vocabulary.QUEUED, "attempt": 2, "reason": "attempt 1: the board fell silent"},
+        {
+            "state": vocabulary.QUEUED,
+            "attempt": 2,
+            "failures": 1,
+            "reason": "1: the board fell silent",
+        },
         {"state": vocabulary.RUNNING, "sent_at": now, "lease_expires_at": now + timedelta(hours=1)},
         {"state": vocabulary.RUNNING, "sent_at": now, "lease_expires_at": now - timedelta(hours=1)},
-        {"state": vocabulary.LOST, "attempt": 3, "ended_at": now, "reason": "attempt 3: OSError"},
+        {
+            "state": vocabulary.LOST,
+            "attempt": 3,
+            "failures": 3,
+            "ended_at": now,
+            "reason": "attempt 3: OSError",
+        },
+        {"state": vocabulary.QUEUED, "attempt": 2, "reason": "attempt 1: given back, unspent"},
         {"state": vocabulary.DECLINED, "ended_at": now, "reason": "not here"},
     ]
     for at, fields in enumerate(states):
@@ -47,8 +59,14 @@ def busy(db, make) -> SimpleNamespace:
         Job.objects.create(candidate=candidate, gpu=gpu, **fields)
     oldest = Job.objects.order_by("pk").first()
     Job.objects.filter(pk=oldest.pk).update(created_at=now - timedelta(hours=2))
-    for serial, seen in (("a", now), ("b", now - timedelta(hours=1))):
-        Device.objects.create(gpu=gpu, serial=serial, host="one", last_seen_at=seen)
+    boards = {
+        "a": (now, {}),
+        "b": (now - timedelta(hours=1), {}),
+        "c": (now, {"state": vocabulary.BROKEN, "reason": "it fell off the bus"}),
+        "d": (now, {"state": vocabulary.GONE}),
+    }
+    for serial, (seen, facts) in boards.items():
+        Device.objects.create(gpu=gpu, serial=serial, host="one", last_seen_at=seen, **facts)
     task = make.task("relu")
     run = make.run(submission, task, gpu, speedup=2.0, seconds={"load": 1.0, "total": 12.5})
     return SimpleNamespace(gpu=gpu, idle=idle, run=run, submission=submission)
@@ -82,20 +100,22 @@ def test_an_address_counts_as_far_as_a_proxy_of_ours_tells_it(db, settings) -> N
 def test_jobs_boards_and_failures_are_those_of_the_database(busy) -> None:
     found = scrape(Client())
     assert found["kbx_open_jobs"] == {
-        ("h200", "queued"): 2, ("h200", "running"): 2,
+        ("h200", "queued"): 3, ("h200", "running"): 2,
         ("b200", "queued"): 0, ("b200", "running"): 0,
     }  # fmt: skip
     assert found["kbx_overdue_jobs"] == {("h200",): 1, ("b200",): 0}
     assert found["kbx_oldest_queued_seconds"][("h200",)] == pytest.approx(7200, abs=60)
     assert found["kbx_oldest_queued_seconds"][("b200",)] == 0
     assert found["kbx_boards"] == {
-        ("h200", "online"): 1, ("h200", "silent"): 1, ("b200", "online"): 0, ("b200", "silent"): 0,
+        ("h200", "serving"): 1, ("h200", "silent"): 1, ("h200", "broken"): 1,
+        ("b200", "serving"): 0, ("b200", "silent"): 0,
     }  # fmt: skip
     assert found["kbx_jobs_last_day"] == {
-        ("h200", "queued"): 2, ("h200", "running"): 2, ("h200", "lost"): 1, ("h200", "declined"): 1,
+        ("h200", "queued"): 3, ("h200", "running"): 2, ("h200", "lost"): 1, ("h200", "declined"): 1,
     }  # fmt: skip
     assert found["kbx_retried_jobs_last_day"][("h200", "lost")] == 1
-    assert found["kbx_failed_jobs"] == {("h200", "silent"): 1, ("h200", "judge"): 1}
+    assert found["kbx_retried_jobs_last_day"][("h200", "queued")] == 1
+    assert found["kbx_failed_jobs"] == {("h200", "silent"): 1, ("h200", "judge"): 2}
     assert found["kbx_build_requests"] == {("waiting",): 0, ("given_up",): 0}
 
 
