@@ -92,6 +92,7 @@ def configuration(broker: str, state: Path) -> dict[str, Any]:
         "task_reject_on_worker_lost": True,
         "task_time_limit": HARD_LIMIT_SECONDS,
         "worker_prefetch_multiplier": 1,
+        "worker_consumer": "kbx_site.consuming:Consumer",
         # Events and remote control would fill the filesystem broker with messages nobody reads.
         "worker_enable_remote_control": scheme != "filesystem",
         "worker_send_task_events": tells_events(scheme),

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path
 
-from benchmark import curation
+from benchmark import curation, vocabulary
 from benchmark.admin import GpuAdmin, MethodAdmin, ReadOnly, RunAdmin, SubmissionAdmin, TaskAdmin
 from benchmark.admin.steps import Step, ask
 from benchmark.models import Gpu, Submission
@@ -19,8 +19,8 @@ from runner.models import BuildRequest, Device, Job
 
 @admin.register(Device)
 class DeviceAdmin(ReadOnly, admin.ModelAdmin):
-    list_display = ("gpu", "host", "serial", "last_seen_at")
-    list_filter = ("gpu", "last_seen_at")
+    list_display = ("gpu", "host", "serial", "state", "reason", "judge_version", "last_seen_at")
+    list_filter = ("state", "gpu", "judge_version", "last_seen_at")
     list_select_related = ("gpu",)
     search_fields = ("host", "serial")
 
@@ -28,14 +28,15 @@ class DeviceAdmin(ReadOnly, admin.ModelAdmin):
 @admin.register(Job)
 class JobAdmin(ReadOnly, admin.ModelAdmin):
     list_display = (
-        "uuid", "task", "submission", "gpu", "state", "attempt", "stage", "created_at", "ended_at",
+        "uuid", "task", "submission", "gpu", "state", "attempt", "failures", "stage", "created_at",
+        "ended_at",
     )  # fmt: skip
     list_filter = ("state", "gpu", "attempt", "created_at")
     list_select_related = ("candidate__task", "candidate__submission__method", "gpu")
     search_fields = ("uuid", "candidate__task__slug", "candidate__submission__label", "reason")
     date_hierarchy = "created_at"
     show_full_result_count = False
-    actions = ("cancel",)
+    actions = ("cancel", "put_back")
 
     def get_urls(self) -> list[Any]:
         page = self.admin_site.admin_view(judging_again.page)
@@ -58,6 +59,16 @@ class JobAdmin(ReadOnly, admin.ModelAdmin):
         cancelled = dispatch.cancel(chosen, "cancelled by a moderator")
         curation.log(request.user, chosen, "Cancelled")
         self.message_user(request, f"{cancelled} jobs cancelled.")
+
+    @admin.action(description="Put the selected lost jobs back into the queue")
+    def put_back(self, request: HttpRequest, jobs: QuerySet[Job]) -> None:
+        if not request.user.has_perm("runner.change_job"):
+            self.message_user(request, "You may not change jobs.", messages.ERROR)
+            return
+        chosen = list(jobs.filter(state=vocabulary.LOST))
+        put_back = dispatch.put_back(jobs)
+        curation.log(request.user, chosen, "Put back into the queue")
+        self.message_user(request, f"{put_back} jobs wait again.")
 
 
 @admin.register(BuildRequest)

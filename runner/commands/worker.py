@@ -25,7 +25,7 @@ from kbx_site import env
 from runner.judging import outbox, publish
 from runner.places import Place, Seat
 from runner.processes import Child, adopt, end_orphans, stop_all
-from runner.replies import Mailbox
+from runner.replies import Mailbox, host_name
 
 logger = logging.getLogger("kbx.worker")
 

@@ -296,6 +296,39 @@ def test_cancelled_jobs_are_not_sent_and_not_recorded(
     assert recording.record_report(str(job.uuid), 1, BOARD, make.report(job)) is None
 
 
+def test_submitters_take_turns_whatever_they_submit(
+    h200: Gpu, make: Any, outbox: Any, committed: Any, django_user_model: Any
+) -> None:
+    """One has many submissions and much in each, the other little: they alternate."""
+    greedy, modest = (django_user_model.objects.create(username=name) for name in ("g", "m"))
+    for label in "abc":
+        enqueue(of(make.submission(label, tasks=4), greedy), h200)
+    small = of(make.submission("d", tasks=2), modest)
+    enqueue(small, h200)
+    with committed():
+        dispatch.fill(h200)
+    sent = Job.objects.sent().values_list("candidate__submission__submitted_by__username")
+    assert Counter(name for (name,) in sent) == {"g": 2, "m": 2}
+
+
+def test_a_single_file_goes_before_its_submitters_large_submissions(
+    h200: Gpu, make: Any, outbox: Any, committed: Any, django_user_model: Any
+) -> None:
+    user = django_user_model.objects.create(username="one")
+    enqueue(of(make.submission("large", tasks=9), user), h200)
+    single = of(make.submission("single", tasks=1), user)
+    enqueue(single, h200)
+    with committed():
+        dispatch.fill(h200)
+    assert outbox.jobs()[0]["job"] == str(Job.objects.get(candidate__submission=single).uuid)
+
+
+def of(submission: Submission, user: Any) -> Submission:
+    submission.submitted_by = user
+    submission.save()
+    return submission
+
+
 def test_what_is_open_of_submissions_tasks_and_accounts_is_taken_back_with_a_reason(
     h200: Gpu, make: Any, committed: Any, django_user_model: Any
 ) -> None:
