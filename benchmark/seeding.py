@@ -124,7 +124,7 @@ def remove() -> Iterator[str]:
             Submission.objects.filter(method=method).delete()
             method.delete()
         yield method.name
-    Gpu.objects.filter(slug__startswith="synthetic-gpu-", runs__isnull=True).delete()
+    Gpu.objects.filter(slug__startswith=f"{vocabulary.SYNTHETIC}gpu-", runs__isnull=True).delete()
 
 
 def _gpu(number: int) -> Gpu:
@@ -136,7 +136,7 @@ def _gpu(number: int) -> Gpu:
         "peak_flops": dict.fromkeys(vocabulary.DTYPES, PEAK),
         "peak_source": ORGANISATION,
     }
-    return Gpu.objects.get_or_create(slug=f"synthetic-gpu-{number}", defaults=facts)[0]
+    return Gpu.objects.get_or_create(slug=f"{vocabulary.SYNTHETIC}gpu-{number}", defaults=facts)[0]
 
 
 def _source() -> Source:
@@ -148,7 +148,7 @@ def _source() -> Source:
 
 def _submission(number: int) -> Submission:
     method = Method.objects.create(
-        slug=f"synthetic-{number:03}",
+        slug=f"{vocabulary.SYNTHETIC}{number:03}",
         name=f"Synthetic {number:03}",
         kind=list(vocabulary.METHOD_KINDS)[number % len(vocabulary.METHOD_KINDS)],
         organisation=ORGANISATION,

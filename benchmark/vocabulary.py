@@ -185,6 +185,7 @@ DIFFICULTIES = (1, 2, 3, 4, 5)
 CASE_KINDS = ("small", "timed")
 CASE_STATES = ("passed", "failed", "not-run", "not-judgeable")
 
+SYNTHETIC = "synthetic-"  # how slugs of made-up methods and GPUs begin: manage.py seed
 CPU_INTERPRETER = "cpu-interpreter"
 BASELINE = "PyTorch eager"
 NEUTRAL_BAND = 0.05  # within 5 % of 1.0x neither faster nor slower is said

@@ -23,6 +23,11 @@ class GpuRow:
     runs: int
 
     @property
+    def is_made_up(self) -> bool:
+        """Of synthetic results, which are there to try the site at size."""
+        return self.slug.startswith(vocabulary.SYNTHETIC)
+
+    @property
     def label(self) -> str:
         return self.name if self.can_time else f"{self.name}, correctness only"
 

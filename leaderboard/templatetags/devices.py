@@ -1,11 +1,13 @@
 """Colours of cells that compare devices or rounds."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from django import template
 
 from benchmark import vocabulary
+from leaderboard import kept
 from leaderboard.devices_compared import Relative
 from leaderboard.figures import MISSING, Interval, figure
 from leaderboard.rows import GpuRow
@@ -51,6 +53,18 @@ def signed(value: float | None) -> str:
     if float(text) == 0:
         return text
     return ("\N{MINUS SIGN}" if value < 0 else "+") + text
+
+
+@register.simple_tag(takes_context=True)
+def shows_made_up(context: Mapping[str, Any]) -> bool:
+    """Whether the page may show results that `manage.py seed` made up: any device that it knows."""
+    shown = context.get("run")
+    if shown is not None and hasattr(shown, "gpu_slug"):
+        return str(shown.gpu_slug).startswith(vocabulary.SYNTHETIC)
+    now = getattr(context.get("request"), "generation", None)
+    if not now:  # a page without boards, or a site without results
+        return False
+    return any(gpu.is_made_up and gpu.runs for gpu in kept.gpus(now))
 
 
 @register.filter

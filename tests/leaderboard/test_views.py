@@ -371,3 +371,17 @@ def test_what_a_recordings_rounds_were_stands_on_the_methods_pages(client, site,
     text = client.get("/methods/alpha/").content.decode()
     assert "round 0: as generated; round 1: one &lt;fix&gt;; round 10: last" in text
     assert "Its rounds: 0, as generated; 1, one" in client.get("/rounds/alpha/").content.decode()
+
+
+@pytest.mark.parametrize(
+    "url", ["/", "/leaderboard/", "/tasks/relu/", "/portability/", "/findings/"]
+)
+def test_made_up_results_say_so_on_every_page(client, site, make, url):
+    Board.bump()
+    assert "Made-up data" not in client.get(url).content.decode()
+    made_up = make.gpu("synthetic-gpu-1", name="Synthetic GPU 1")
+    run = make.run(site.beta, site.gelu, made_up, speedup=1.5)
+    Board.bump()
+    assert "Made-up data" in client.get(url).content.decode()
+    assert "Made-up data" in client.get(f"/runs/{run.uuid}/").content.decode()
+    assert "Made-up data" not in client.get(f"/runs/{site.fast.uuid}/").content.decode()
