@@ -58,7 +58,7 @@ def say_nothing(_word: str, _about: str) -> None:
 
 class Record:
     """What one call did. `operators` maps a name to [calls, numbers in its largest tensor, bytes
-    read and written].
+    read and written, numbers worked on].
     """
 
     def __init__(self) -> None:
@@ -71,9 +71,9 @@ class Record:
 
     def add(self, other: "Record") -> None:
         """What another record holds was done again, in this call."""
-        for name, (calls, largest, size) in other.operators.items():
-            entry = self.operators.setdefault(name, [0, 0, 0])
-            entry[:] = entry[0] + calls, max(entry[1], largest), entry[2] + size
+        for name, (calls, largest, size, numbers) in other.operators.items():
+            entry = self.operators.setdefault(name, [0, 0, 0, 0])
+            entry[:] = entry[0] + calls, max(entry[1], largest), entry[2] + size, entry[3] + numbers
         for ours, theirs in (
             (self.launches, other.launches),
             (self.foreign, other.foreign),
@@ -86,7 +86,7 @@ class Record:
 
     def to_json(self) -> dict:
         """The record as the supervisor reads it."""
-        operators = sorted(self.operators.items(), key=lambda item: -item[1][1])[:MAX_OPERATORS]
+        operators = sorted(self.operators.items(), key=lambda item: -item[1][3])[:MAX_OPERATORS]
         return {
             "operators": [[name, *numbers] for name, numbers in operators],
             "launches": dict(list(self.launches.items())[:MAX_OPERATORS]),
@@ -143,11 +143,14 @@ class Observer(TorchDispatchMode):
     def _note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         name = func.name()
         given, made = _flat_tensors((args, kwargs)), _flat_tensors(result)
+        if func._schema.is_mutable and not made:  # it returns nothing and writes what it read
+            made = given
         sizes = [(_numel(t), _element_size(t)) for t in (*given, *made)]
-        entry = self.record.operators.setdefault(name, [0, 0, 0])
+        entry = self.record.operators.setdefault(name, [0, 0, 0, 0])
         entry[0] += 1
         entry[1] = max([entry[1], *(count for count, _ in sizes)])
         entry[2] += sum(count * width for count, width in sizes)
+        entry[3] += max(map(_numbers, (made, *args, *kwargs.values())), default=0)
         if base_name(name) == "_local_scalar_dense":  # what .item() is made of
             self.record.host_numbers += 1
         if not self.on_gpu and func._schema.is_mutable:
@@ -239,6 +242,11 @@ def _flat_tensors(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [tensor for item in value.values() for tensor in _flat_tensors(item)]
     return []
+
+
+def _numbers(value: Any) -> int:
+    """In a tensor, or in all of a list of them: `torch._foreach_*` works on many at once."""
+    return sum(map(_numel, _flat_tensors(value)))
 
 
 def is_host_memory(tensor: Any) -> bool:

@@ -26,14 +26,15 @@ HOST_NUMBERS = 1024  # fewer are shapes, flags and losses
 
 @dataclass(frozen=True)
 class Operator:
-    """One PyTorch operator over all its calls in one challenge: `largest` in numbers, `bytes` read
-    and written.
+    """One PyTorch operator over all its calls in one challenge: `largest`, the numbers in its
+    largest tensor; `bytes` read and written; `numbers` worked on, slices and lists added up.
     """
 
     name: str
     calls: int
     largest: int
     bytes: int
+    numbers: int
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,7 @@ class Observed:
         """Arithmetic by PyTorch on about as many numbers as the call's largest tensor has."""
         least = max(1, self.largest // FULL_SIZE)
         return [
-            op
-            for op in self.operators
-            if op.calls * op.largest >= least and kind_of(op.name) == COMPUTE_KIND
+            op for op in self.operators if op.numbers >= least and kind_of(op.name) == COMPUTE_KIND
         ]
 
     def own_share(self, work: int) -> float:
@@ -113,7 +112,7 @@ def read_observed(case: str, largest: object, message: object) -> Observed:
 
 def _operators(items: list) -> Iterable[Operator]:
     for item in items:
-        if isinstance(item, list) and len(item) == 4 and isinstance(item[0], str):
+        if isinstance(item, list) and len(item) == 5 and isinstance(item[0], str):
             yield Operator(item[0][:200], *map(_number, item[1:]))
 
 

@@ -40,7 +40,7 @@ class TestGraphs:
             assert observer.replay(graph)
         assert record.launches == {"scale": 2}
         assert record.kernel_bytes == 2 * 64 * 4
-        assert record.operators["aten::add.Tensor"] == [2, 64, 2 * 2 * 64 * 4]
+        assert record.operators["aten::add.Tensor"] == [2, 64, 2 * 2 * 64 * 4, 2 * 64]
 
     def test_a_replay_is_left_out_while_kernels_are_switched_off(self):
         observer = Observer()
