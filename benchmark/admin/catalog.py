@@ -244,14 +244,13 @@ def _preformatted(text: str) -> SafeString:
 
 def _readiness(task: Task) -> SafeString:
     """What speaks for publishing, and how to prove the task."""
-    category = vocabulary.CATEGORY_BY_SLUG[task.category].name
     return format_html(
-        "{}, digest {}; {}; {} cases; prove with <code>kbx prove --category {}</code>",
+        "{}, digest {}; {}; {} cases; prove with <code>kbx prove --task {}</code>",
         task.state,
         task.digest[:12],
         "a plain solution is there" if task.plain_source else "no plain solution of our own",
         len(task.cases),
-        category,
+        task.slug,
     )
 
 

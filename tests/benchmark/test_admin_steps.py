@@ -56,7 +56,7 @@ def test_an_admin_looks_a_draft_over_and_publishes_it(admin_client: Client, make
     listed = admin_client.get(reverse("admin:benchmark_task_changelist"), {"state": "draft"})
     assert "silu" in listed.content.decode()
     page = step(admin_client, "task", "publish", [draft])
-    assert "kbx prove --category Activation" in page
+    assert "kbx prove --task silu" in page
     assert "1 task published." in step(admin_client, "task", "publish", [draft], reason="proven")
     assert Task.objects.current().get() == draft
 

@@ -1,9 +1,10 @@
-"""A newcomer's walk in Chromium, with real processes: sign up, upload, check, confirm, watch, read,
-publish, withdraw.
+"""A newcomer's walk with real processes: sign up, upload, check, confirm, watch, read, publish,
+compare, withdraw. In Chromium, and once more by `kbx` with a key made there.
 """
 
 import io
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -75,6 +76,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
     site.manage("migrate", "-v0")
     site.manage("sync_tasks")
     site.manage("judge_on", "cpu-interpreter")
+    plain = ["samples/plain/Activation/relu.py", "--method", "Plain", "--kind", "human"]
+    site.manage("import_submission", str(ROOT / plain[0]), *plain[1:])
     try:
         site.start_all()
         yield site
@@ -128,6 +131,17 @@ def send(page: Page, site: Site, archive: Path) -> None:
     page.get_by_role("button", name="Check this upload").click()
 
 
+def compare(page: Page, site: Site) -> None:
+    """With another method that was judged meanwhile, from the comparison's own form."""
+    page.goto(f"{site.url}/compare/?gpu=cpu-interpreter")
+    page.get_by_label("Method A").select_option("my-model-1-0")
+    page.get_by_label("Method B").select_option("plain")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("My model 1.0")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Plain")
+    looked_at(page, "compared")
+
+
 @pytest.mark.timeout(600)
 def test_a_newcomers_walk_from_signing_up_to_withdrawing(
     site: Site, page: Page, archive: Path
@@ -175,8 +189,51 @@ def test_a_newcomers_walk_from_signing_up_to_withdrawing(
     board = f"{site.url}/leaderboard/?gpu=cpu-interpreter"
     assert "My model 1.0" in httpx.get(board).text
 
+    compare(page, site)
+    page.goto(submission)
     page.get_by_label("Yes, withdraw it for good").check()
     page.get_by_role("button", name="Withdraw this submission").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Withdrawn")
     assert "My model 1.0" not in httpx.get(board).text
     assert httpx.get(run).status_code == 410
+
+
+def kbx(site: Site, *arguments: str, key: str = "") -> str:
+    """What the command printed, in a home of its own, without a terminal."""
+    environment = site.environment | {"XDG_CONFIG_HOME": str(site.folder / "config")}
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", *arguments, "--site", site.url],
+        env=environment, capture_output=True, text=True, input=key, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout + done.stderr
+
+
+@pytest.mark.timeout(600)
+def test_the_same_walk_by_kbx_with_a_key(site: Site, page: Page, archive: Path) -> None:
+    sign_up(page, site)
+    page.goto(f"{site.url}/me/")
+    page.get_by_label("What it is for").fill("laptop")
+    page.get_by_role("button", name="Make a key").click()
+    key = page.locator("[data-key]").inner_text().strip()
+    assert "signed in as newcomer" in kbx(site, "login", "--stdin", key=key)
+
+    asked = ["submit", str(archive), "--method", "My model 1.0", "--visibility", "private"]
+    dry = kbx(site, *asked, "--dry-run")
+    assert "did you mean gelu" in dry
+    assert "nothing was submitted" in dry
+    sent = kbx(site, *asked, "--yes")
+    uuid = re.search(r"/submissions/([0-9a-f-]{36})/", sent)[1]
+    watched = kbx(site, "status", uuid, "--watch")
+    assert "2/2 judged (1 passed, 1 wrong-values)" in watched.splitlines()[-1]
+
+    api = httpx.Client(base_url=f"{site.url}/api/v1/submissions/{uuid}/")
+    assert api.get("").status_code == 404  # private
+    api.headers["Authorization"] = f"Bearer {key}"
+    rows = api.get("candidates/").json()
+    assert {row["task"]: row["outcomes"][0]["verdict"] for row in rows} == {
+        "relu": "passed",
+        "gelu": "wrong-values",
+    }
+    assert api.post("withdraw/").json()["withdrawn_at"]
+    assert api.get("candidates/").status_code == 410
