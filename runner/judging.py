@@ -153,7 +153,9 @@ def judge_job(raw: Mapping[str, Any]) -> None:
     if message.identity in seat.answered:
         logger.info("job=%s attempt=%s came again", message.job, message.attempt)
         return
+    logger.info("job=%s attempt=%s task=%s begun", message.job, message.attempt, message.task)
     answer, facts = _judged(message)
+    logger.info("job=%s attempt=%s ended: %s", message.job, message.attempt, answer)
     outbox().post(answer, {**message.identity, **facts})
     seat.answered.append(message.identity)
     if seat.fault:
