@@ -185,10 +185,11 @@ def results_of(
 
 
 def latest_runs(limit: int) -> tuple[RunLine, ...]:
-    """The newest listed runs measured here, whatever their verdict."""
+    """The newest listed runs measured here of tasks that are judged, whatever their verdict."""
     runs = (
         Run.objects.listed()
         .measured()
+        .filter(candidate__task__in=Task.objects.current())
         .select_related("candidate__task", "candidate__submission__method", "gpu")
         .annotate(newest_audit=NEWEST_AUDIT)
         .defer("log_tail", "environment", "kernels", "findings")

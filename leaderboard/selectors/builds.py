@@ -9,7 +9,7 @@ from django.db.models.functions import RowNumber
 
 from benchmark import vocabulary
 from benchmark.architectures import ARCHITECTURES, Architecture
-from benchmark.models import Candidate, Method, StaticBuild, Submission
+from benchmark.models import Candidate, Method, StaticBuild, Submission, Task
 from leaderboard.derived import Derived
 from leaderboard.rows import GpuRow, MethodRow
 from leaderboard.selectors.board import method_row
@@ -139,7 +139,7 @@ def _last_candidates() -> Iterable[tuple[int, str, str]]:
     )
     return (
         Candidate.objects.filter(
-            submission__in=Submission.objects.listed(), task__retired_at__isnull=True
+            submission__in=Submission.objects.listed(), task__in=Task.objects.current()
         )
         .annotate(newness=place)
         .filter(newness=1)

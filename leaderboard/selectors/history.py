@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from benchmark import vocabulary
-from benchmark.models import Audit, Run, TaskVersion
+from benchmark.models import Audit, Run, Task, TaskVersion
 from leaderboard import ranking
 from leaderboard.rows import COUNTED, REJECTED, GpuRow, MethodRow
 from leaderboard.selectors.board import AUDITED, IGNORED, state_of
@@ -100,7 +100,7 @@ def histories(method: MethodRow, gpus: Sequence[GpuRow]) -> tuple[History, ...]:
     runs = Run.objects.listed().measured()
     by_gpu = _by_gpu(
         runs.filter(
-            candidate__submission__method=method.id, candidate__task__retired_at__isnull=True
+            candidate__submission__method=method.id, candidate__task__in=Task.objects.current()
         )
     )
     changes = _task_changes() if by_gpu else ()
@@ -182,7 +182,7 @@ def _task_changes() -> tuple[Mark, ...]:
     """By day, how many tasks got another digest than their first."""
     seen: set[int] = set()
     days: dict[date, list[datetime]] = {}
-    versions = TaskVersion.objects.filter(task__retired_at__isnull=True)
+    versions = TaskVersion.objects.filter(task__in=Task.objects.current())
     for task, at in versions.order_by("first_seen_at", "id").values_list(
         "task_id", "first_seen_at"
     ):

@@ -171,7 +171,7 @@ def _index_row(method: MethodRow, rounds: Rounds, found: Spans) -> IndexRow:
 
 
 def _measured() -> QuerySet[CountingRun]:
-    return listed_counting().filter(origin=vocabulary.MEASURED, task__retired_at__isnull=True)
+    return listed_counting().filter(origin=vocabulary.MEASURED, task__in=Task.objects.current())
 
 
 def _by_round(counting: QuerySet[CountingRun], data: BoardData, gpu: GpuRow) -> dict[int, Rounds]:

@@ -122,7 +122,7 @@ def best_runs(task: int, left_out: Collection[int] = ()) -> tuple[RunLine, ...]:
         listed_counting()
         .filter(trusted, task=task, origin=vocabulary.MEASURED, verdict=vocabulary.PASSED)
         .filter(gpu__can_time=True, speedup__isnull=False, task_digest=F("task__digest"))
-        .filter(task__retired_at__isnull=True)
+        .filter(task__in=Task.objects.current())
         .exclude(gpu__in=left_out)
         .order_by("-speedup", "run_id")
         .values_list("run_id", flat=True)[: BEST_SHOWN * 10]

@@ -8,9 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from benchmark import vocabulary
-from benchmark.models import Audit, Board
+from benchmark.models import Audit, Board, Task
 from leaderboard.charts.registry import CHARTS
 
 LISTS = [
@@ -385,3 +386,26 @@ def test_made_up_results_say_so_on_every_page(client, site, make, url):
     assert "Made-up data" in client.get(url).content.decode()
     assert "Made-up data" in client.get(f"/runs/{run.uuid}/").content.decode()
     assert "Made-up data" not in client.get(f"/runs/{site.fast.uuid}/").content.decode()
+
+
+SHOWING_TASKS = ["/", "/leaderboard/?format=csv", "/tasks/", "/categories/activation/"]
+SHOWING_TASKS += ["/methods/alpha/", "/rounds/alpha/tasks.csv", "/findings/roofline.csv"]
+SHOWING_TASKS += ["/portability/disagreements.csv", "/compare/tasks.csv?m=alpha&m=beta"]
+
+
+@pytest.mark.parametrize("url", SHOWING_TASKS)
+@pytest.mark.parametrize("state", [{"is_draft": True}, {"retired_at": timezone.now()}])
+def test_a_task_that_is_not_judged_is_on_no_page_but_its_own(client, site, make, url, state):
+    """gelu, which alone has a second round and disagrees between devices."""
+    make.run(site.alpha, site.relu, site.h200, speedup=3.0, round=1)
+    make.run(site.alpha, site.gelu, site.h200, speedup=3.0, round=1)
+    make.run(site.beta, site.gelu, site.h200, speedup=1.1)
+    make.run(site.alpha, site.gelu, site.cpu, round=1, verdict="timeout", stage="call")
+    Board.bump()
+    assert client.get(url).status_code == 200
+    Task.objects.filter(pk=site.gelu.pk).update(**state)
+    Board.bump()
+    assert "gelu" not in client.get(url).content.decode()
+    own = client.get("/tasks/gelu/")
+    assert own.status_code == (404 if "is_draft" in state else 200)
+    assert own.status_code == 404 or "Retired" in own.content.decode()
