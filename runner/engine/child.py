@@ -27,6 +27,7 @@ import torch
 from benchmark import suite
 from runner.engine import protocol
 from runner.engine.answers import same_bits
+from runner.engine.calm import Calm
 from runner.engine.export import Exporter, TooMuch, storage_pointers, tensors_of
 from runner.engine.listening import listen, watch_blinding
 from runner.engine.memory import is_memory
@@ -45,6 +46,7 @@ MODULE = "candidate"
 OURS = ("runner", "benchmark")
 MAX_MESSAGE = 4000  # characters of an exception that the author reads
 MAX_TOLD = 100  # words a request
+PRINTED_FREELY = 2000  # numbers a call: two tensors of those that torch doesn't abridge
 MAX_ELEMENT_SEED = 1 << 62
 
 _no_grad, _manual_seed = torch.no_grad, torch.manual_seed
@@ -68,6 +70,7 @@ class Process:
         self.on_gpu = device.startswith("cuda")
         self.observer = Observer(self.tell, self.on_gpu)
         self.exporter = Exporter(mmap.mmap(answers, size), size)
+        self.calm = Calm(self.tell)
         self.entry: Callable[..., Any] | None = None
         self.arguments: Any = None
         self.outputs: list[Any] = []
@@ -75,6 +78,7 @@ class Process:
         self._hidden: dict[str, types.ModuleType] = {}
         self._shown: tuple[int, dict[str, types.ModuleType]] = (0, {})
         self._told: set[tuple[str, str]] = set()
+        self._printed: tuple[Any, int] = (None, 0)  # a call's record, numbers that it may print
         self._allow_overlap: Callable[[bool], None] = lambda _allowed: None
         self._synchronize: Callable[[], None] = (
             torch.cuda.synchronize if self.on_gpu else lambda: None
@@ -91,7 +95,7 @@ class Process:
         watch_compile(self.observer)
         watch_threads(self.observer)
         watch_blinding(self.tell)
-        watch_printing()
+        watch_printing(self._note_printed)
         sys.modules["__main__"] = types.ModuleType("__main__")  # it was the nursery's
         if self.on_gpu:
             watch_graphs(self.observer)
@@ -111,6 +115,15 @@ class Process:
         if len(self._told) < MAX_TOLD and (word, about) not in self._told:
             self._told.add((word, about))
             protocol.send(self.sock, {protocol.TOLD: word, "about": about[:200]})
+
+    def _note_printed(self, numbers: int) -> None:
+        """Who prints more than anybody reads wants the numbers, not the text."""
+        record = self.observer.record
+        if self._printed[0] is not record:
+            self._printed = record, PRINTED_FREELY
+        left = self._printed[1] - numbers
+        record.host_numbers += max(0, -left)
+        self._printed = record, max(0, left)
 
     def serve(self) -> None:
         """Answer until the other end closes. Ends the process."""
@@ -171,18 +184,22 @@ class Process:
             arguments = same_place(self.arguments, arguments)
         self.arguments = arguments
         inputs = storage_pointers([arguments.args, arguments.kwargs])
+        self.held, self.outputs = self.outputs, []  # whatever hangs on those let go runs now
         started = _now()
-        outputs, record = self.run(
-            arguments, message["draws"], message["seed"], message.get("suppress", False)
-        )
-        seconds = _now() - started
-        self.held, self.outputs = self.outputs, outputs
-        reply = {"ok": True, "seconds": seconds, "observed": record}
-        self.exporter.begin()
-        reply["outputs"] = [self.exporter.export(output, inputs) for output in outputs]
-        if message.get("after"):
-            reply["after"] = self.exporter.export([arguments.args, arguments.kwargs])
-        else:
+        try:
+            outputs, record = self.run(
+                arguments, message["draws"], message["seed"], message.get("suppress", False)
+            )
+            seconds = _now() - started
+            reply = {"ok": True, "seconds": seconds, "observed": record}
+            self.exporter.begin()
+            reply["outputs"] = [self.exporter.export(output, inputs) for output in outputs]
+            if message.get("after"):
+                reply["after"] = self.exporter.export([arguments.args, arguments.kwargs])
+        finally:
+            self.calm.end()
+        self.outputs = outputs
+        if not message.get("after"):
             drawn = task.arguments(case, message["seed"], self.device)
             reply["unchanged"] = same_bits(
                 [arguments.args, arguments.kwargs], [drawn.args, drawn.kwargs]
@@ -204,6 +221,7 @@ class Process:
             for draw in range(draws):
                 _manual_seed((seed + draw) % MAX_ELEMENT_SEED)
                 outputs.append(self.entry(*arguments.args, **arguments.kwargs))  # type: ignore[misc]
+            self.calm.begin()
             self._synchronize()
         return outputs, record.to_json()
 

@@ -2,6 +2,8 @@
 Standard library only.
 """
 
+import re
+
 # Allocation, views, copies, casts, fills, joins, shape logic.
 _FREE = """
 empty empty_like empty_strided empty_permuted new_empty new_empty_strided zeros zeros_like
@@ -60,6 +62,7 @@ channel_shuffle _fused_adam_ _fused_adamw_ _fused_sgd_ _fused_adagrad_ _foreach_
 FREE = frozenset(_FREE.split())
 CONSTANT = frozenset(_CONSTANT.split())
 HEAVY = frozenset(_HEAVY.split())
+HEAVY_NAMES = frozenset(name.strip("_") for name in HEAVY)  # in place or not, with or without `_`
 HEAVY_PREFIXES = (
     "linalg_",
     "_linalg_",
@@ -71,9 +74,13 @@ HEAVY_PREFIXES = (
     "_efficient_",
 )
 HEAVY_NAMESPACES = frozenset(
-    {"quantized", "mkldnn", "onednn", "_quantized", "fbgemm", "prepacked", "xnnpack", "sparse"}
+    {"quantized", "mkldnn", "mkldnn_prepacked", "mkl", "onednn", "_quantized", "fbgemm"}
+) | {"prepacked", "xnnpack", "sparse", "_native"}
+# Products, convolutions, norms, pools and their like have more names than anybody lists.
+HEAVY_PARTS = re.compile(
+    r"mm(?:_|$)|gemm|matmul|linear|conv(?!ert)|lstm|gru(?:_|$)|rnn|softmax|attention|transformer"
+    r"|norm(?:_|$)|pool[123]d|sort(?:_|$)|histogram|embedding|_loss"
 )
-HEAVY_PARTS = ("flash_attention", "efficient_attention")
 
 FREE_KIND, COMPUTE_KIND, HEAVY_KIND = "free", "compute", "heavy"
 
@@ -90,7 +97,8 @@ def kind_of(operator: str) -> str:
         base in HEAVY
         or operator.partition("::")[0] in HEAVY_NAMESPACES
         or base.startswith(HEAVY_PREFIXES)
-        or any(part in base for part in HEAVY_PARTS)
+        or base.strip("_") in HEAVY_NAMES
+        or bool(HEAVY_PARTS.search(base))
     )
     if heavy:
         return HEAVY_KIND

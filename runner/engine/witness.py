@@ -6,6 +6,7 @@ It belongs to one thread and needs no device.
 """
 
 import secrets
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from runner.engine.operators import COMPUTE_KIND, HEAVY_KIND, kind_of
 SHOWN = "shown"  # a tensor is printed: torch then looks at its numbers with all modes off
 BACKENDS = ("CPU", "CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 
+_numel = torch._C.TensorBase.numel
 _profiler = torch._C._profiler
 _range = _profiler._RecordFunctionFast
 _enable, _disable = (
@@ -55,21 +57,27 @@ class Witness:
 
     def __init__(self) -> None:
         self.mark = f"seen {secrets.token_hex(8)}"
+        self._begun = f"begun {secrets.token_hex(8)}"
 
     def seen(self) -> Any:
         """A range in the record: what lies inside, or has it inside, went through the mode."""
         return _range(self.mark)
 
-    @staticmethod
-    def start() -> None:
+    def start(self) -> None:
         """Record this thread's operators from here on."""
         _enable(_CONFIG)
+        with _range(self._begun):
+            pass
 
     def stop(self) -> list[str] | None:
-        """The work that no mode saw, by operator; None when somebody stopped the record before."""
+        """The work that no mode saw, by operator; None when somebody stopped the record before, or
+        began it anew.
+        """
         try:
             threads = _disable()
         except RuntimeError:
+            return None
+        if not any(event.name() == self._begun for events in threads for event in events):
             return None
         return sorted({name for events in threads for name in hidden(events, self.mark)})
 
@@ -108,13 +116,15 @@ class Range:
         return kind == HEAVY_KIND or (kind == COMPUTE_KIND and not self.shown)
 
 
-def watch_printing() -> None:
-    """Mark in the record where torch prints a tensor."""
-    original = torch._tensor_str._str
+def watch_printing(note: Callable[[int], None]) -> None:
+    """Mark in the record where torch prints a tensor, and note how many numbers it writes out."""
+    original, options = torch._tensor_str._str, torch._tensor_str.PRINT_OPTS
 
-    def text(*args: Any, **kwargs: Any) -> str:
+    def text(tensor: Any, *args: Any, **kwargs: Any) -> str:
         with _range(SHOWN):
-            shown: str = original(*args, **kwargs)
+            shown: str = original(tensor, *args, **kwargs)
+        if isinstance(tensor, torch.Tensor) and _numel(tensor) <= options.threshold:
+            note(_numel(tensor))
         return shown
 
-    torch._tensor_str._str = text
+    torch._tensor_str._str = text  # type: ignore[assignment]
