@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
+from statistics import geometric_mean
 from typing import Any
 
 import click
@@ -32,6 +33,7 @@ from runner.intake import Found
 
 FAILED, UNUSABLE, INTERRUPTED = 1, 2, 130
 AnyJudge = Judge | JudgeApart
+HEADINGS = ("task", "round", "verdict", "stage", "speedup", "torch.compile", "seconds", "detail")
 ATTEMPTS = 2  # our own failures are tried again once
 
 
@@ -116,6 +118,13 @@ def _devices(_context: click.Context, _parameter: click.Parameter, value: str | 
     help="Let others compile while one is timed: where the host has cores to keep quiet.",
 )
 @click.option(
+    "--baseline",
+    type=click.Choice(["eager", "compile"]),
+    default="eager",
+    show_default=True,
+    help="compile: on boards, time torch.compile's reference too, beside the eager one.",
+)
+@click.option(
     "--trust-candidates",
     is_flag=True,
     help="Judge even where this host can't wall strangers' code in. Recorded in every run.",
@@ -129,6 +138,7 @@ def command(
     resume: bool,
     jobs: int | None,
     overlap: bool,
+    baseline: str,
     trust_candidates: bool,
 ) -> None:
     """Judge files, folders, JSONL or zip here and now: no site, no database, no broker.
@@ -137,7 +147,10 @@ def command(
     when the judge itself failed; 130 after Ctrl-C, with what was judged so far in the report.
     """
     options = Options(
-        stages=stages, trust_candidates=trust_candidates, overlap=None if overlap else False
+        stages=stages,
+        trust_candidates=trust_candidates,
+        overlap=None if overlap else False,
+        compiled_baseline=baseline == "compile",
     )
     outcome = Outcome()
     report = GrowingReport(json_path)
@@ -214,7 +227,9 @@ def _held(path: Path | None) -> list[dict]:
 def _identity(run: dict) -> tuple:
     """What makes a run the same: what was judged, by whom, on what, how far."""
     about = ("task", "round", "source_sha256", "task_digest", "judge_version", "device")
-    return (*(run[name] for name in about), tuple(run["environment"]["stages"]))
+    environment = run["environment"]
+    baselines = environment.get("baselines", ["eager"])
+    return (*(run[name] for name in about), tuple(environment["stages"]), tuple(baselines))
 
 
 def _keep(
@@ -240,6 +255,7 @@ def _expected(found: Found, judges: list[AnyJudge]) -> tuple:
     return (
         *(found.task, found.round, candidate.sha256, judge.task_digest(found.task)),
         *(JUDGE_VERSION, judge.device.gpu, judge.options.stages),
+        tuple(judge.environment.get("baselines", ["eager"])),
     )
 
 
@@ -320,18 +336,17 @@ def _show(outcome: Outcome) -> None:
     table = Table(
         title=f"{len(outcome.runs)} judged on {_device_name(outcome)}", title_justify="left"
     )
-    for heading in ("task", "round", "verdict", "stage", "speedup", "seconds", "detail"):
+    for heading in HEADINGS:
         table.add_column(heading, overflow="fold")
     for run in outcome.runs:
         table.add_row(*_row(run))
-    for row in outcome.declined:
-        table.add_row(
-            row["task"], str(row["round"]), "[dim]declined[/]", "", "", "", escape(row["reason"])
-        )
-    for row in outcome.failed:
-        table.add_row(
-            row["task"], str(row["round"]), "[red]we failed[/]", "", "", "", escape(row["reason"])
-        )
+    for word, rows in (
+        ("[dim]declined[/]", outcome.declined),
+        ("[red]we failed[/]", outcome.failed),
+    ):
+        for row in rows:
+            between = [""] * (len(HEADINGS) - 4)
+            table.add_row(row["task"], str(row["round"]), word, *between, escape(row["reason"]))
     if table.row_count:
         Console().print(table)
     for refusal in outcome.refused:
@@ -346,6 +361,17 @@ def _device_name(outcome: Outcome) -> str:
     return str(outcome.environment.get("device", {}).get("name", "no device"))
 
 
+def _against_compiled(cases: Sequence[dict]) -> str:
+    """The speedup against PyTorch's compiler, over the cases of which it has a time; and how many
+    it has none of.
+    """
+    timed = [case for case in cases if case["candidate_ms"]]
+    ratios = [c["compiled_ms"] / c["candidate_ms"] for c in timed if c.get("compiled_ms")]
+    without = sum(bool(case.get("compiled_detail")) for case in timed)
+    words = [f"{geometric_mean(ratios):.3f}"] if ratios else []
+    return ", ".join([*words, *([f"failed on {without} of {len(timed)}"] if without else [])])
+
+
 def _row(run: dict) -> tuple[str, ...]:
     colour = "green" if run["verdict"] == vocabulary.PASSED else "red"
     speedup = ""
@@ -358,6 +384,7 @@ def _row(run: dict) -> tuple[str, ...]:
         f"[{colour}]{run['verdict']}[/]" + (" (suspect)" if run["suspect"] else ""),
         run["stage"],
         speedup.replace("[", r"\["),
+        _against_compiled(run["cases"]),
         f"{run['seconds']['total']:.1f}",
         (detail if len(detail) < 160 else detail[:157] + "...").replace("[", r"\["),
     )

@@ -26,6 +26,7 @@ from runner.engine.activity import (
     device_activity,
     summarize,
 )
+from runner.engine.compiled import CompiledReferences
 from runner.engine.memory import ease_memory, give_back_memory
 from runner.engine.protocol import FAILED, NEXT, SEED
 
@@ -226,10 +227,12 @@ class RefereeBench:
         self.device = device
         self.sock = sock
         self.watch = Stopwatch(device)
+        self._compiled: CompiledReferences | None = None
 
     def operations(self) -> dict[str, Callable[[dict, list[int]], dict]]:
         """What the supervisor can ask for, by name."""
         return {
+            "compile": self.compile,
             "heat": self.heat,
             "block": self.block,
             "board": self.board,
@@ -256,14 +259,25 @@ class RefereeBench:
         free, total = torch.cuda.mem_get_info()
         return {"ok": True, "free": free, "total": total}
 
+    def compile(self, message: dict, descriptors: list[int]) -> dict:
+        """Make the compiled reference of a case, for blocks that ask for it."""
+        if self._compiled is None:
+            self._compiled = CompiledReferences(self.device)
+        found = self._compiled.compile(message, descriptors)
+        give_back_memory()
+        return found
+
     def block(self, message: dict, _descriptors: list[int]) -> dict:
-        """One block of the reference on a case."""
+        """One block of the reference on a case, compiled if asked for."""
         task = suite.get(message["task"])
         case = task.case(message["case"])
+        reference: Callable[[Any], Any] = task.reference
+        if message.get("compiled") and self._compiled:
+            reference = self._compiled.call_of(task.name, case.name)
 
         def prepare(seed: int) -> Callable[[], Any]:
             arguments = task.arguments(case, seed, self.device)
-            return lambda: task.reference(arguments)
+            return lambda: reference(arguments)
 
         with telling(self.sock), _no_grad():
             found = lockstep(self.sock, read_block(message), self.watch, prepare, lambda _: None)

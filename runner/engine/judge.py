@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from benchmark import vocabulary as words
-from runner.engine import boards, cores, physics, stages
+from runner.engine import boards, cores, physics, stages, timing
+from runner.engine.baselines import Baselines
 from runner.engine.clocks import Clocks
 from runner.engine.devices import boards_here
 from runner.engine.model import (
@@ -59,6 +60,7 @@ class Judge:
         self._referees: list[Worker] = []
         self._hands: Counter[Worker] = Counter()  # judgements that a referee has in hand
         self._nursery: Worker | None = None
+        self._compiler: Worker | None = None
         self._environment: dict = {}
         self._walls: dict = {}
         self._without: tuple[str, ...] = ()
@@ -67,6 +69,7 @@ class Judge:
         self._closed = False
         self._cores: cores.Cores | None = None
         self._diagnosis = Diagnosis(device)
+        self._baselines = Baselines()
 
     def __enter__(self) -> Self:
         try:
@@ -85,10 +88,10 @@ class Judge:
     def close(self) -> None:
         """End all processes; judgements under way end in JudgeFailure, and none begins any more."""
         self._closed = True
-        for worker in (self._nursery, *self._referees):
+        for worker in (self._nursery, self._compiler, *self._referees):
             if worker:
                 worker.close()
-        self._nursery, self._referees = None, []
+        self._nursery, self._compiler, self._referees = None, None, []
 
     @property
     def closed(self) -> bool:
@@ -112,9 +115,21 @@ class Judge:
                 self._nursery = Worker("runner.engine.nursery", self.device)
                 self._greet_nursery(self._nursery)
                 self._make_busy(self._nursery)
+            self._start_compiler()
             for referee in fresh:
                 self._environment = referee.hello()["environment"]
                 self._make_busy(referee)
+
+    def _start_compiler(self) -> None:
+        """The process that compiles references for the second baseline, on a board and if asked
+        for.
+        """
+        if not self.options.compiled_baseline or self.device.kind == "cpu":
+            return
+        if self._compiler is None or not self._compiler.alive:
+            self._compiler = Worker("runner.engine.referee", self.device, self.device.torch_name)
+            self._compiler.hello()
+            self._make_busy(self._compiler)
 
     def _greet_nursery(self, nursery: Worker) -> None:
         hello = nursery.hello()
@@ -183,6 +198,7 @@ class Judge:
             "walls": self._walls,
             "trusted_candidates": self.options.trust_candidates,
             "stages": list(self.options.stages),
+            "baselines": ["eager", "compile"] if self._compiler else ["eager"],
             "overlap": self.turns.overlap,
             "quiet_cores": sorted(self._cores.quiet) if self._cores else [],
         }
@@ -309,9 +325,22 @@ class Judge:
         except Unloadable as error:
             report.verdict, report.detail = error.verdict, str(error)
         report.suspect |= trial.flagged and report.verdict == words.PASSED
+        self._look_at_baseline(trial)
         report.seconds["total"] = time.monotonic() - started
         report.environment = {**self.environment, **report.environment}
         return report
+
+    def _look_at_baseline(self, trial: Trial) -> None:
+        """Of a run that passed and was timed, once the candidate's processes are gone."""
+        report = trial.report
+        if report.verdict != words.PASSED or report.speedup is None:
+            return
+        cases = {case["case"]: case for case in trial.contract.cases}
+        doubtful = self._baselines.doubtful(report)
+        with self.turns.alone() if doubtful else contextlib.nullcontext():
+            self._baselines.settle(
+                report, doubtful, lambda row: timing.reference_alone(trial, cases[row.case])
+            )
 
     def _trial(
         self, candidate: Candidate, contract: Contract, referee: Worker, progress: Progress
@@ -341,6 +370,7 @@ class Judge:
             board=self.board,
             turn=self.turns.among_others,
             clocks=self.clocks,
+            compiler=self._compiler,
         )
 
     def _run(self, trial: Trial, alone: bool) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from benchmark.vocabulary import STAGES
 
-JUDGE_VERSION = "2"  # raise it when the same candidate could get another verdict or another speedup
+JUDGE_VERSION = "3"  # raise it when the same candidate could get another verdict or another speedup
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -115,6 +115,7 @@ class Options:
     # Let others compile while one is timed? None: where this host keeps cores quiet for timing.
     # Not by itself until timings with it have been compared with those without on a board.
     overlap: bool | None = False
+    compiled_baseline: bool = False  # time torch.compile's reference too, beside the eager one
     static_rules: bool = True  # off: what the source's text says flags and forbids nothing
 
     def __post_init__(self) -> None:

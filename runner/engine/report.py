@@ -33,6 +33,10 @@ class CaseResult:
     reference_ms: float | None = None
     reference_ms_low: float | None = None
     reference_ms_high: float | None = None
+    compiled_ms: float | None = None  # torch.compile on the reference, where it was asked for
+    compiled_ms_low: float | None = None
+    compiled_ms_high: float | None = None
+    compiled_detail: str = ""  # why there is none
     speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None

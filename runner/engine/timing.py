@@ -41,6 +41,7 @@ ROW_RATIO = (
 )
 ROW_HOST_MS = (0.1, 0.05)  # and longer by the host's work: a call, and each launch in it
 BLOCK_SECONDS = 120.0
+COMPILED_BLOCKS, COMPILE_SECONDS = 6, 600.0  # of the second baseline
 PROFILE_RATIO, PROFILE_MS = 0.8, 0.005  # the profiler itself makes calls a little longer
 MOST_LEFT_OUT = 8  # times four blocks
 STATABLE = 0.1  # half-width of an interval that still says something about the kernel
@@ -86,6 +87,8 @@ def measure(trial: Trial) -> None:
         trial.rest()
         found = time_case(trial, case, board, case["case"] == surprised)
         write_case(trial, case, found, board)
+        if trial.compiler:
+            time_compiled(trial, case, trial.compiler)
         timed.append(found)
     trial.report.environment["clocks"]["after"] = _clocks(trial)
     trial.report.environment["board"] = {
@@ -143,6 +146,23 @@ def rest(trial: Trial) -> float:
     return time.monotonic() - started
 
 
+def reference_alone(trial: Trial, case: dict) -> float:
+    """PyTorch's ms on a case, shortly and with nothing beside it: the candidate's process must have
+    ended, and the board be ours alone.
+    """
+    trial.referee.ask({"op": "heat", "seconds": FROM_IDLE})
+    warm = reference_block(trial, case, max(WARM_SAMPLES), WARM_SPIN)
+    spin = 1.5e3 * median(warm.queued) + 20.0
+    samples = samples_for(trial, warm.median)
+    return median(trial.board().net(reference_block(trial, case, samples, spin).times))
+
+
+def samples_for(trial: Trial, milliseconds: float) -> int:
+    """Samples a block, by the length of a call."""
+    fewer = (count for least, count in FEWER_SAMPLES if milliseconds >= least)
+    return next(fewer, trial.options.samples_per_block)
+
+
 def two_pairs(
     trial: Trial, case: dict, found: CaseTimes, samples: int, spin: float
 ) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
@@ -173,31 +193,65 @@ def plan(trial: Trial, case: dict) -> tuple[float, int]:
         if max(side.median for side in sides) > LONG_MS:
             break
     spin = 1.5e3 * max(median(side.queued) for side in sides) + 20.0
-    longest = max(side.median for side in sides)
-    fewer = (count for least, count in FEWER_SAMPLES if longest >= least)
-    return spin, next(fewer, trial.options.samples_per_block)
+    return spin, samples_for(trial, max(side.median for side in sides))
+
+
+def time_compiled(trial: Trial, case: dict, compiler: Worker) -> None:
+    """The second baseline of a case into its row: PyTorch's compiler on the reference, or why there
+    is no time of it. It replaces nothing, and its failure is nobody's.
+    """
+    row = trial.result(case)
+    started = time.monotonic()
+    try:
+        row.compiled_detail = _compile(trial, case, compiler)
+        if not row.compiled_detail:
+            found = _compiled_time(trial, case, compiler)
+            row.compiled_ms, row.compiled_ms_low, row.compiled_ms_high = _rounded(found)
+    except JudgeFailure as failure:
+        row.compiled_detail = str(failure)[-500:]
+    trial.not_its_time(time.monotonic() - started)
+
+
+def _compile(trial: Trial, case: dict, compiler: Worker) -> str:
+    message = {"op": "compile", "task": trial.contract.name, "case": case["case"]}
+    reply = compiler.ask({**message, "seed": trial.new_seed()}, COMPILE_SECONDS)
+    return str(reply["reason"])
+
+
+def _compiled_time(trial: Trial, case: dict, compiler: Worker) -> Interval:
+    warm = reference_block(trial, case, max(WARM_SAMPLES), WARM_SPIN, compiler)
+    spin, samples = 1.5e3 * median(warm.queued) + 20.0, samples_for(trial, warm.median)
+    board = trial.board()
+    blocks = (reference_block(trial, case, samples, spin, compiler) for _ in range(COMPILED_BLOCKS))
+    return figures.time_of([board.net(block.times) for block in blocks])
 
 
 # -- blocks --
 
 
-def reference_block(trial: Trial, case: dict, samples: int, spin: float) -> Samples:
-    """PyTorch's block; whatever goes wrong is ours."""
+def reference_block(
+    trial: Trial, case: dict, samples: int, spin: float, compiled_by: Worker | None = None
+) -> Samples:
+    """PyTorch's block, or that of a process which has compiled the reference; whatever goes wrong
+    is ours.
+    """
     message = {
         "op": "block",
         "task": trial.contract.name,
         "case": case["case"],
         "samples": samples,
         "spin": spin,
+        "compiled": compiled_by is not None,
     }
-    with trial.referee.reserved() as channel:
+    worker = compiled_by or trial.referee
+    with worker.reserved() as channel:
         try:
             deadline = time.monotonic() + BLOCK_SECONDS
             found = exchange(channel, message, trial.new_seed, -1, deadline)
         except (protocol.Closed, protocol.Overdue, protocol.Malformed) as error:
-            raise _referee_failed(trial.referee, error) from error
+            raise _referee_failed(worker, error) from error
     if found.reply.get("ok") is not True:
-        raise trial.referee.failure(found.reply)
+        raise worker.failure(found.reply)
     return found
 
 

@@ -126,6 +126,7 @@ class Trial:
     board: Callable[[], Board]
     turn: Callable[[bool], contextlib.AbstractContextManager[Hold | None]]  # of using the board
     clocks: Clocks
+    compiler: Worker | None = None  # of the second baseline, where it is asked for
     pause: Callable[[], float] = no_pause  # in a time alone: seconds for which others had the board
     source: Source | None = None
     session: Session | None = None
