@@ -89,6 +89,8 @@ def test_a_server_on_this_machine_may_know_who_asks(tmp_path: Path) -> None:
     here = {
         "DATABASE_URL": "postgresql://kbx@%2Frun%2Fpostgresql/kbx",
         "KBX_BROKER_URL": "redis://127.0.0.1:6379/0",
+        "KBX_SENTRY_DSN": "https://key@sentry.example.org/1",
+        "KBX_METRICS_ALLOW": "10.0.0.0/8",
     }
     done = manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING", **here)
     assert done.returncode == 0, done.stderr
