@@ -23,6 +23,7 @@ access = logging.getLogger("kbx.request")
 slow = logging.getLogger("kbx.slow")
 
 PROXYS_ID = re.compile(r"[0-9A-Za-z-]{8,64}")
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}  # others are anybody's words
 PROBES = {"healthz", "readyz", "metrics"}  # asked every few seconds: not worth a line each
 LONGEST_QUERY = 2000  # characters
 
@@ -55,13 +56,14 @@ def identify(request: HttpRequest) -> str:
 def note(request: HttpRequest, response: HttpResponseBase, seconds: float) -> None:
     match = request.resolver_match
     view = match.view_name if match and match.view_name else "none"
-    REQUESTS.labels(view, request.method or "", response.status_code).inc()
+    method = request.method if request.method in METHODS else "other"
+    REQUESTS.labels(view, method, response.status_code).inc()
     SECONDS.labels(view).observe(seconds)
     if view in PROBES:
         return
     facts = {
         "view": view,
-        "method": request.method,
+        "method": method,
         "status": response.status_code,
         "ms": round(seconds * 1000, 1),
     }

@@ -154,10 +154,13 @@ def test_requests_are_counted_by_view_and_never_by_path(site_of_one_task) -> Non
     before = scrape(client).get("kbx_requests_total", {}).get(key, 0)
     client.get("/tasks/relu/?secret=in-the-query")
     client.get("/nothing/of/that/name/")
+    client.generic("MADE-UP-7", "/healthz")
     found = scrape(client)
     assert found["kbx_requests_total"][key] == before + 1
     assert found["kbx_requests_total"][("GET", "404", "none")] >= 1
     assert found["kbx_request_seconds_count"][("leaderboard:task",)] >= 1
+    assert found["kbx_requests_total"][("other", "405", "healthz")] >= 1
+    assert "MADE-UP-7" not in str(found)
     assert not [labels for rows in found.values() for labels in rows if "secret" in str(labels)]
 
 
