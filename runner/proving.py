@@ -5,6 +5,7 @@ import os
 import queue
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -13,6 +14,7 @@ from typing import Any
 
 from benchmark.suite import Task
 
+LONGEST = 900.0  # seconds for a task's mutants, or for its solution
 PLAIN = Path(__file__).resolve().parents[1] / "samples" / "plain"
 
 
@@ -49,7 +51,8 @@ class Prover:
     """A process that proves, started when it is asked and again after it died."""
 
     def __init__(self, device: str):
-        self.device = device
+        self.kind, _, self._number = device.partition(":")
+        self.device = "cuda:0" if self.kind == "cuda" else device  # it sees one board
         self._running: subprocess.Popen[str] | None = None
 
     def ask(self, part: str, task: str, seed: int, path: Path | None = None) -> dict[str, Any]:
@@ -58,15 +61,27 @@ class Prover:
         running = self._process()
         assert running.stdin is not None
         assert running.stdout is not None
+        overdue = threading.Event()
+
+        def end() -> None:  # a kernel that doesn't end can only end with its process
+            overdue.set()
+            running.kill()
+
+        late = threading.Timer(LONGEST, end)
+        late.start()
         try:
             running.stdin.write(json.dumps(request | {"path": str(path)}) + "\n")
             running.stdin.flush()
             line = running.stdout.readline()
         except BrokenPipeError:
             line = ""
+        finally:
+            late.cancel()
         if not line:
             self.close()
-            return {"failed": f"the process died with status {running.returncode}"}
+            status = f"the process died with status {running.returncode}"
+            said = f"no answer within {LONGEST:g} s: " if overdue.is_set() else ""
+            return {"failed": said + status}
         reply = json.loads(line)
         assert isinstance(reply, dict)
         return reply
@@ -77,10 +92,18 @@ class Prover:
             self._running.communicate()
             self._running = None
 
+    def _board(self) -> str:
+        """The board as the driver counts: Triton launches on the first that a process sees."""
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        number = int(self._number or 0)
+        return visible[number] if len(visible) > number and visible[number] else str(number)
+
     def _process(self) -> subprocess.Popen[str]:
         if self._running is None:
             environment = os.environ | {"OMP_NUM_THREADS": "1"}
-            if not self.device.startswith("cuda"):
+            if self.kind == "cuda":
+                environment["CUDA_VISIBLE_DEVICES"] = self._board()
+            else:
                 environment["TRITON_INTERPRET"] = "1"
             self._running = subprocess.Popen(
                 [sys.executable, "-W", "ignore", "-m", "benchmark.suite.proving"],

@@ -6,6 +6,7 @@ As a program it proves what standard input asks for, a JSON object a line:
 so there are no walls; but an out-of-bounds load kills Triton's interpreter, hence the process.
 """
 
+import gc
 import importlib.util
 import json
 import os
@@ -63,6 +64,7 @@ def kill(task: Task, device: str, seed: int, kinds: Iterable[mutants.Mutant] = (
     for case in cases_on(task, device):
         alive = [mutant for mutant in alive if mutant.name in planted]
         if case.kind == "timed" and alive:
+            give_back(device)
             alive = _alive_after(Scene(task, case, seed, device), alive, planted)
     left = {mutant.name for mutant in alive}
     return Killing(
@@ -89,6 +91,7 @@ def judged(
 ) -> Iterator[Judged]:
     """How a trusted function does on each case; every draw gets the same arguments."""
     for case in cases:
+        give_back(device)
         arguments = task.arguments(case, seed, device)
         outputs, after = [], arguments
         for _ in range(task.draws):
@@ -101,6 +104,7 @@ def faults_of_reference(task: Task, device: str, seed: int) -> list[str]:
     """What the reference's own check says against it, or that comparing changed the arguments."""
     faults = []
     for case in (*cases_on(task, device), *task.beyond):
+        give_back(device)
         scene = Scene(task, case, seed, device)
         before = copied(scene.arguments)
         result = task.compare(case, scene.arguments, scene.right.outputs, scene.right.mutated)
@@ -133,7 +137,23 @@ def solution(path: Path, task: Task) -> Callable[..., Any]:
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What the program writes for one line of its input."""
+    """What the program writes for one line of its input. Afterwards it holds none of a board's
+    memory: several such programs share one, and a large case takes some GiB.
+    """
+    try:
+        return _answer(request)
+    finally:
+        give_back(request["device"])
+
+
+def give_back(device: str) -> None:
+    """Let go of memory on a board that nothing is in."""
+    if device.startswith("cuda"):
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
     from benchmark import suite
 
     task, device, seed = suite.get(request["task"]), request["device"], request["seed"]

@@ -220,3 +220,24 @@ def test_unusable_arguments_end_with_2(words, said):
     result = kbx(*words)
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_who_does_not_answer_in_time_is_ended_and_the_next_is_asked_anew(monkeypatch):
+    prover = Prover("cpu")
+    monkeypatch.setattr("runner.proving.LONGEST", 0.01)
+    assert prover.ask("mutants", "relu", 3)["failed"].startswith("no answer within 0.01 s")
+    monkeypatch.setattr("runner.proving.LONGEST", 120.0)
+    assert not prover.ask("mutants", "relu", 3)["survivors"]
+    prover.close()
+
+
+@pytest.mark.parametrize(
+    ("visible", "device", "board"),
+    [(None, "cuda", "0"), (None, "cuda:3", "3"), ("5,7", "cuda:1", "7"), ("5", "cuda:2", "2")],
+)
+def test_a_process_sees_its_board_and_no_other(monkeypatch, visible, device, board):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    prover = Prover(device)
+    assert (prover._board(), prover.device) == (board, "cuda:0")
