@@ -1,4 +1,4 @@
-"""One session on a machine with one or two boards and no network, in pieces of nine minutes at most.
+"""One session on a machine with one or two boards and no network, in pieces of nine minutes.
 
     python benchmarks/board_session.py list                    # the pieces, with their commands
     python benchmarks/board_session.py PIECE... --out FOLDER   # run them, one after the other
