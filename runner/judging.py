@@ -164,6 +164,8 @@ def judge_job(raw: Mapping[str, Any]) -> None:
 
 def _judged(message: Message) -> tuple[str, dict[str, Any]]:
     """What to tell the site, whatever happens."""
+    if seat.fault:  # a worker that ends may have fetched one more
+        return _returned()
     try:
         mention("record_started", message, device=describe(seat.device))
         with Heart(message) as heart:
@@ -180,8 +182,12 @@ def _failed(error: Exception) -> tuple[str, dict[str, Any]]:
     _restart_judge()
     seat.fault = str(error) if isinstance(error, BoardFailure) else _fault_of_board()
     if seat.fault:
-        return RETURNED, {"reason": f"the board failed: {seat.fault}"}
+        return _returned()
     return "record_failure", {"reason": f"{type(error).__name__}: {error}"}
+
+
+def _returned() -> tuple[str, dict[str, Any]]:
+    return RETURNED, {"reason": f"the board failed: {seat.fault}"}
 
 
 def _fault_of_board() -> str:

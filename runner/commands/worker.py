@@ -51,11 +51,15 @@ def seats(wanted: Sequence[str]) -> list[Seat]:
 
 
 def celery(name: str, queue: str, *options: str) -> list[str]:
-    """The command line of a Celery worker on one queue."""
+    """The command line of a Celery worker on one queue.
+
+    No two may have one name: RabbitMQ gives the queue of that name, for remote control, to one.
+    """
     quiet = QUIET if env.flag("KBX_TASK_EVENTS", False) else (*QUIET, *SILENT)
+    node = f"{name}.{os.getpid()}@{host_name()}"
     return [
         sys.executable, "-m", "celery", "-A", "kbx_site.celery", "worker",
-        "-Q", queue, "-n", f"{name}@%h", "-c", "1", "-l", "WARNING", *quiet, *options,
+        "-Q", queue, "-n", node, "-c", "1", "-l", "WARNING", *quiet, *options,
     ]  # fmt: skip
 
 
@@ -68,10 +72,12 @@ def seat_worker(seat: Seat) -> Child:
 def site_worker() -> Child:
     """The worker that writes results down.
 
-    One process without a pool: what it does is short, and SQLite has one writer anyway.
+    A pool of one: SQLite has one writer anyway. Without a pool, messages of RabbitMQ lay in the
+    worker for a minute and more, until its next timer, and it could not answer the broker while the
+    database is away.
     """
     environment = {"DJANGO_SETTINGS_MODULE": "kbx_site.settings.development"} | dict(os.environ)
-    return Child("site", celery("site", "site", "-P", "solo"), environment)
+    return Child("site", celery("site", "site", "-P", "prefork"), environment)
 
 
 def build_worker() -> Child:

@@ -8,6 +8,7 @@ PATIENCE. Whatever is killed, each candidate ends with the one verdict that is i
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -124,6 +125,14 @@ class Site:
             cursor = connection.cursor()
             cursor.execute(query)
             return list(cursor.fetchall())
+
+    def change(self, statement: str) -> None:
+        """Of an embedded site."""
+        path = self.environment["DATABASE_URL"].removeprefix("sqlite:///")
+        with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection, connection:
+            # As Django has it: the table's constraints call it.
+            connection.create_function("regexp", 2, lambda form, text: bool(re.search(form, text)))
+            connection.execute(statement)
 
     def jobs(self) -> dict[str, tuple[str, str, int]]:
         """State, stage and attempt of the job by task."""
@@ -393,3 +402,51 @@ def test_sigterm_ends_what_is_in_hand_and_leaves_the_rest_to_others(site: Site) 
     site.wait_until_judged()
     assert [task for task, *_ in site.runs()] == ["gelu", "relu"]
     assert {attempt for *_, attempt in site.jobs().values()} == {1}, site.logs()
+
+
+EMBEDDED = pytest.mark.parametrize("site", ["embedded"], indirect=True)
+
+
+@EMBEDDED
+def test_a_board_that_fails_its_probe_leaves_the_queue_and_comes_back(site: Site) -> None:
+    """Its judge's processes die under it, as those of a board that falls off the bus do."""
+    broken = site.folder / "broken"
+    site.environment["KBX_PROBE"] = f"sh -c '! test -e {broken} || {{ echo no power; exit 1; }}'"
+    site.start_writer()
+    board = site.start_board()
+    site.submit(relu=SLOW)
+    site.wait_until_judging("relu")
+    broken.touch()
+    [judging] = children_of(celery_worker(board))
+    kill(*below(judging))
+    site.wait_until(lambda: site.rows("SELECT state FROM runner_device") == [("broken",)])
+    assert "no power" in httpx.get(f"{site.url}/queue/").text
+    assert site.rows("SELECT state, failures FROM runner_job") == [("queued", 0)]
+    broken.unlink()
+    site.wait_until_judged()
+    assert site.rows("SELECT failures FROM runner_job") == [(0,)]
+    assert site.jobs()["relu"][2] > 1
+    assert "no power" not in httpx.get(f"{site.url}/queue/").text
+
+
+@EMBEDDED
+def test_a_worker_of_another_version_is_refused_on_both_sides_until_it_fits(site: Site) -> None:
+    [[digest]] = site.rows("SELECT digest FROM benchmark_task WHERE slug = 'gelu'")
+    site.change(f"UPDATE benchmark_task SET digest = '{'0' * 64}' WHERE slug = 'gelu'")
+    site.start_writer()
+    board = site.start_board()
+    site.submit(relu=QUICK)
+    site.wait_until(lambda: site.rows("SELECT state FROM runner_device") == [("refused",)])
+    said = "contracts of 1 of "
+    page = httpx.get(f"{site.url}/queue/").text
+    assert said in page
+    assert "run sync_tasks" in page
+    assert board.log is not None
+    site.wait_until(lambda: "refused by the site" in site.logs())
+    terminal = board.log.read_text()
+    assert said in terminal
+    assert "Remedy: " in terminal
+    assert site.jobs()["relu"] == ("queued", "", 1)
+    site.change(f"UPDATE benchmark_task SET digest = '{digest}' WHERE slug = 'gelu'")
+    site.wait_until_judged()
+    assert site.jobs()["relu"][2] == 1

@@ -70,3 +70,13 @@ def test_a_message_that_comes_again_is_not_judged_again(outbox: Any) -> None:
     assert len(told(outbox)) == before
     judging.judge_job(message(attempt=2))
     assert len(told(outbox)) == 2 * before
+
+
+def test_a_board_that_failed_gives_back_whatever_still_comes(
+    outbox: Any, seat: judging.Seat
+) -> None:
+    seat.fault = "CUDA error: no power"
+    judging.judge_job(message())
+    [returned] = told(outbox)
+    assert returned["name"] == "runner.record_returned"
+    assert "no power" in returned["reason"]
