@@ -107,6 +107,11 @@ class RunAdmin(ReadOnly, Steps):
     show_full_result_count = False
     inlines = (AuditInline, MeasurementInline)
     actions = ("give_verdict",)
+    readonly_fields = ("method", "task")
+
+    def get_fields(self, request: HttpRequest, obj: Run | None = None) -> Any:
+        """Who and what for first; the other columns name them by number."""
+        return ["method", "task", *(field.name for field in Run._meta.fields if field.editable)]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         return super().get_queryset(request).annotate(newest_verdict=curation.NEWEST_VERDICT)

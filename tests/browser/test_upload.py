@@ -70,9 +70,9 @@ class Site:
         assert retries.get(f"{self.url}/readyz").json()["ready"]
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    site = Site(tmp_path)
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    site = Site(tmp_path_factory.mktemp("site"))
     site.manage("migrate", "-v0")
     site.manage("sync_tasks")
     site.manage("judge_on", "cpu-interpreter")
@@ -112,10 +112,10 @@ def looked_at(page: Page, name: str) -> None:
     page.set_viewport_size(usual)
 
 
-def sign_up(page: Page, site: Site) -> None:
+def sign_up(page: Page, site: Site, name: str) -> None:
     page.goto(f"{site.url}/accounts/signup/")
-    page.locator("[name=email]").fill("new@example.org")
-    page.locator("[name=username]").fill("newcomer")
+    page.locator("[name=email]").fill(f"{name}@example.org")
+    page.locator("[name=username]").fill(name)
     page.locator("[name=password1]").fill("a long enough phrase")
     page.get_by_role("button", name="Sign up").click()
     page.wait_for_load_state()
@@ -146,7 +146,7 @@ def compare(page: Page, site: Site) -> None:
 def test_a_newcomers_walk_from_signing_up_to_withdrawing(
     site: Site, page: Page, archive: Path
 ) -> None:
-    sign_up(page, site)
+    sign_up(page, site, "newcomer")
     send(page, site, archive)
 
     expect(page.get_by_text("Nothing is submitted yet.")).to_be_visible()
@@ -211,12 +211,12 @@ def kbx(site: Site, *arguments: str, key: str = "") -> str:
 
 @pytest.mark.timeout(600)
 def test_the_same_walk_by_kbx_with_a_key(site: Site, page: Page, archive: Path) -> None:
-    sign_up(page, site)
+    sign_up(page, site, "programmer")
     page.goto(f"{site.url}/me/")
     page.get_by_label("What it is for").fill("laptop")
     page.get_by_role("button", name="Make a key").click()
     key = page.locator("[data-key]").inner_text().strip()
-    assert "signed in as newcomer" in kbx(site, "login", "--stdin", key=key)
+    assert "signed in as programmer" in kbx(site, "login", "--stdin", key=key)
 
     asked = ["submit", str(archive), "--method", "My model 1.0", "--visibility", "private"]
     dry = kbx(site, *asked, "--dry-run")
