@@ -131,7 +131,6 @@ def _gpu(number: int) -> Gpu:
     facts = {
         "name": f"Synthetic GPU {number}",
         "vendor": "none",
-        "architecture": "none",
         "peak_bandwidth": BANDWIDTH,
         "peak_flops": dict.fromkeys(vocabulary.DTYPES, PEAK),
         "peak_source": ORGANISATION,

@@ -16,6 +16,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urljoin
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -23,7 +24,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 FOLDER = Path(__file__).resolve().parent
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 MOST_BYTES = 3 << 20
-COLOURS = 64  # of a picture's palette: text on plain paper and a few fills need no more
+COLOURS = 128  # of a picture's palette: text on plain paper and a few fills need no more
 SIZES = {"desktop": (1280, 960), "tablet": (820, 1100), "phone": (390, 844)}
 # name -> path; or (page, selector): the first link that the selector finds there
 PAGES: dict[str, str | tuple[str, str]] = {
@@ -42,7 +43,8 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "rounds-method": ("/rounds/", "main th a[href^='/rounds/']"),
     "findings": "/findings/",
     "published": "/findings/published/",
-    "run": ("/tasks/softmax/", "a[href^='/runs/']"),
+    "run": ("/tasks/softmax/", "td:has(.fast) a[href^='/runs/']"),
+    "run-failed": ("/", ".latest tr:has-text('ours') a[href^='/runs/']"),
     "submit": "/submissions/new/",
     "queue": "/queue/",
     "changes": "/changes/",
@@ -122,7 +124,7 @@ def address(page: Page, site: str, of: str | tuple[str, str]) -> str | None:
     start, selector = of
     page.goto(site + start)
     links = page.locator(selector)
-    return site + str(links.first.get_attribute("href")) if links.count() else None
+    return urljoin(site + start, str(links.first.get_attribute("href"))) if links.count() else None
 
 
 def visit(page: Page, url: str) -> None:

@@ -55,6 +55,10 @@ def signed(value: float | None) -> str:
     return ("\N{MINUS SIGN}" if value < 0 else "+") + text
 
 
+# Names under which views hand results to their templates.
+RESULTS = ("board", "changes", "found", "gpu_links", "gpus", "index", "on_gpus", "offers")
+
+
 @register.simple_tag(takes_context=True)
 def shows_made_up(context: Mapping[str, Any]) -> bool:
     """Whether the page may show results that `manage.py seed` made up: any device that it knows."""
@@ -62,7 +66,7 @@ def shows_made_up(context: Mapping[str, Any]) -> bool:
     if shown is not None and hasattr(shown, "gpu_slug"):
         return str(shown.gpu_slug).startswith(vocabulary.SYNTHETIC)
     now = getattr(context.get("request"), "generation", None)
-    if not now:  # a page without boards, or a site without results
+    if not now or not any(name in context for name in RESULTS):
         return False
     return any(gpu.is_made_up and gpu.runs for gpu in kept.gpus(now))
 
