@@ -33,6 +33,7 @@ from runner.engine.listening import listen, watch_blinding
 from runner.engine.memory import is_memory
 from runner.engine.observer import (
     Observer,
+    Record,
     watch_compile,
     watch_compiling,
     watch_graphs,
@@ -40,7 +41,7 @@ from runner.engine.observer import (
     watch_threads,
 )
 from runner.engine.shim import LooksLikeCuda, pretend_cuda, watch_capsules
-from runner.engine.witness import watch_printing
+from runner.engine.witness import watch_kernels_printing, watch_printing
 
 MODULE = "candidate"
 OURS = ("runner", "benchmark")
@@ -107,6 +108,7 @@ class Process:
             self._operations |= CandidateBench(self).operations()
         else:
             pretend_cuda(self.observer.event)
+            watch_kernels_printing(self._note_printed)
             watch_capsules(self.observer)
         listen(self.tell)
 
@@ -191,11 +193,12 @@ class Process:
                 arguments, message["draws"], message["seed"], message.get("suppress", False)
             )
             seconds = _now() - started
-            reply = {"ok": True, "seconds": seconds, "observed": record}
+            reply: dict[str, Any] = {"ok": True, "seconds": seconds}
             self.exporter.begin()
             reply["outputs"] = [self.exporter.export(output, inputs) for output in outputs]
             if message.get("after"):
                 reply["after"] = self.exporter.export([arguments.args, arguments.kwargs])
+            reply["observed"] = record.to_json()  # with what its threads did meanwhile
         finally:
             self.calm.end()
         self.outputs = outputs
@@ -214,7 +217,7 @@ class Process:
 
     def run(
         self, arguments: Any, draws: int, seed: int, suppress: bool = False
-    ) -> tuple[list[Any], dict]:
+    ) -> tuple[list[Any], Record]:
         """Call the candidate once per draw, observed; raises Failed for whatever it raises."""
         outputs = []
         with self.candidate_code(), _no_grad(), self.observer.watching(suppress) as record:
@@ -223,7 +226,7 @@ class Process:
                 outputs.append(self.entry(*arguments.args, **arguments.kwargs))  # type: ignore[misc]
             self.calm.begin()
             self._synchronize()
-        return outputs, record.to_json()
+        return outputs, record
 
     @contextlib.contextmanager
     def candidate_code(self) -> Iterator[None]:

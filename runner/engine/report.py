@@ -101,6 +101,10 @@ class Report:
         if not any(finding.code == code and finding.stage == stage for finding in self.findings):
             self.findings.append(Finding(code, message, stage))
 
+    def forget_tracebacks(self, since: list[Finding]) -> None:
+        """Those since then, of calls that may fail: they would look like the verdict's."""
+        self.findings = [one for one in self.findings if one in since or one.code != "traceback"]
+
     def to_json(self) -> dict:
         """An element of `runs`; strict JSON, numbers that were not measured are None."""
         found = {

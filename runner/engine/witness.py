@@ -116,6 +116,19 @@ class Range:
         return kind == HEAVY_KIND or (kind == COMPUTE_KIND and not self.shown)
 
 
+def watch_kernels_printing(note: Callable[[int], None]) -> None:
+    """Note how many numbers kernels write out in Triton's interpreter."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    original = InterpreterBuilder.create_print
+
+    def create_print(self: Any, prefix: Any, hexadecimal: Any, values: Any, *rest: Any) -> None:
+        original(self, prefix, hexadecimal, values, *rest)
+        note(sum(value.data.size for value in values))
+
+    InterpreterBuilder.create_print = create_print
+
+
 def watch_printing(note: Callable[[int], None]) -> None:
     """Mark in the record where torch prints a tensor, and note how many numbers it writes out."""
     original, options = torch._tensor_str._str, torch._tensor_str.PRINT_OPTS

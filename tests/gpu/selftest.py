@@ -287,7 +287,8 @@ class Selftest:
         if rival and run.get("speedup"):
             other = judged(judge, task, (ROOT / rival).read_text())
             ratio = run["speedup"] / other["speedup"] if other.get("speedup") else None
-            caught = caught and ratio is not None and ratio < NO_FASTER
+            held_back = run["verdict"] == wanted and run["suspect"] and "honest" not in path.parts
+            caught = held_back or (caught and ratio is not None and ratio < NO_FASTER)
         return {
             "name": str(path.relative_to(ROOT / "tests" / "exploits").with_suffix("")),
             "cheat": header(text, "cheat"),
