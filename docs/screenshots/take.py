@@ -44,7 +44,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "findings": "/findings/",
     "published": "/findings/published/",
     "run": ("/tasks/softmax/", "td:has(.fast) a[href^='/runs/']"),
-    "run-failed": ("/", ".latest tr:has-text('ours') a[href^='/runs/']"),
+    "run-interpreter": ("/", ".latest tr:has-text('ours') a[href^='/runs/']"),
     "submit": "/submissions/new/",
     "queue": "/queue/",
     "changes": "/changes/",
@@ -139,7 +139,7 @@ def visit(page: Page, url: str) -> None:
 
 def save(picture: bytes, path: Path) -> None:
     image = Image.open(io.BytesIO(picture)).convert("RGB")
-    flat = image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    flat = image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     flat.save(path, optimize=True)
 
 
