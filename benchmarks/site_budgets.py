@@ -153,6 +153,7 @@ def prepare(url: str, folder: Path) -> None:
         DJANGO_SETTINGS_MODULE="kbx_site.settings.development",
         KBX_STATE_DIR=str(folder / "state"),
         KBX_LOG_LEVEL="WARNING",
+        KBX_SLOW_QUERY_MS="0",  # the log of slow queries is for development, and takes time itself
     )
     sys.path.insert(0, str(ROOT))
     manage("migrate", "--verbosity", "0")
