@@ -50,6 +50,15 @@ class UploadSerializer(serializers.Serializer):
         return visibility
 
 
+class SeenBySerializer(serializers.Serializer):
+    """Who sees a submission and who reads its sources; what is left out stays as it is."""
+
+    visibility = serializers.ChoiceField(list(vocabulary.VISIBILITIES), required=False)
+    source_visibility = serializers.ChoiceField(
+        list(vocabulary.SOURCE_VISIBILITIES), required=False
+    )
+
+
 class RefusalSerializer(serializers.Serializer):
     """What intake left out or changed: where in the upload, why, and what to do."""
 

@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied
-from rest_framework.parsers import MultiPartParser
+from rest_framework.parsers import JSONParser, MultiPartParser
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -58,7 +58,7 @@ class SubmissionViewSet(
 
     permission_classes = [MaySubmit]
     serializer_class = s.SubmissionSerializer
-    parser_classes = [MultiPartParser]
+    parser_classes = [MultiPartParser, JSONParser]
     pagination_class = ByAge
     lookup_field = "uuid"
     lookup_value_converter = "uuid"
@@ -151,6 +151,39 @@ class SubmissionViewSet(
         return Response(s.builds_of(submission))
 
     @extend_schema(
+        operation_id="change_visibility",
+        tags=TAGS,
+        request=s.SeenBySerializer,
+        responses={200: s.SubmissionSerializer, 403: ErrorSerializer},
+    )
+    def partial_update(self, request: Request, uuid: UUID) -> Response:
+        """Publish your submission, or change otherwise who sees it and reads its sources."""
+        submission = self._managed("change who sees")
+        form = s.SeenBySerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        fields = ("visibility", "source_visibility")
+        wanted = {name: getattr(submission, name) for name in fields} | form.validated_data
+        try:
+            submitting.change_visibility(submission, **wanted, by=request.user)
+        except submitting.SubmissionRefused as refused:
+            raise Problem(refused.reason, refused.remedy, code="refused") from refused
+        submission.refresh_from_db()
+        return Response(s.SubmissionSerializer(submission).data)
+
+    @extend_schema(
+        operation_id="cancel",
+        tags=TAGS,
+        request=None,
+        responses={200: s.SubmissionSerializer, 403: ErrorSerializer},
+    )
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, uuid: UUID) -> Response:
+        """Take back what of your submission is not judged yet; verdicts stay."""
+        submission = self._managed("cancel")
+        submitting.cancel(submission, request.user)
+        return Response(s.SubmissionSerializer(submission).data)
+
+    @extend_schema(
         operation_id="withdraw",
         tags=TAGS,
         request=None,
@@ -159,11 +192,16 @@ class SubmissionViewSet(
     @action(detail=True, methods=["post"])
     def withdraw(self, request: Request, uuid: UUID) -> Response:
         """Take your submission off every board; a tombstone stays."""
-        submission = self.get_object()
-        if not selectors.is_owner(submission, request.user):
-            raise PermissionDenied("Only its submitter can withdraw a submission.")
+        submission = self._managed("withdraw")
         submitting.withdraw(submission, request.user)
         return Response(s.SubmissionSerializer(submission).data)
+
+    def _managed(self, what: str) -> Submission:
+        """The submission, where whoever asks may do this to it."""
+        submission: Submission = self.get_object()
+        if not selectors.is_owner(submission, self.request.user):
+            raise PermissionDenied(f"Only its submitter can {what} a submission.")
+        return submission
 
     def _not_withdrawn(self) -> Submission:
         submission: Submission = self.get_object()

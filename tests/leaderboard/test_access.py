@@ -126,6 +126,8 @@ OWNERS_METHOD = (404, 200, 404, 404, 404)
 OWN_TOO = like(ALL, OWNERS_METHOD, NOBODY, NOBODY, unlisted=OWNERS_METHOD)
 SEEN, UNSEEN = (403, 302, 403, 302, 302), (404, 302, 404, 302, 302)
 MANAGED = like(SEEN, UNSEEN, SEEN, UNSEEN)
+SEEN_BY_KEY, UNSEEN_BY_KEY = (401, 200, 403, 200, 200), (401, 200, 404, 200, 200)
+MANAGED_BY_KEY = like(SEEN_BY_KEY, UNSEEN_BY_KEY, SEEN_BY_KEY, UNSEEN_BY_KEY)
 
 # Address: (what names it, from the world and a kind, GET, POST). A GET that differs by kind is a
 # dictionary. Where nothing names it there is one of it.
@@ -168,7 +170,6 @@ ENTRIES: dict[str, Entry] = {
     # Probes and pages without anything of anybody.
     "healthz": (NOTHING, ALL, REFUSED),
     "readyz": (NOTHING, ALL, REFUSED),
-    "metrics": (NOTHING, ALL, REFUSED),  # the tests ask from an address that may
     "metrics": (NOTHING, NOBODY, REFUSED),  # for who holds its token
     "leaderboard:metrics": (NOTHING, ALL, REFUSED),
     "leaderboard:published": (NOTHING, ALL, REFUSED),
@@ -238,14 +239,8 @@ ENTRIES: dict[str, Entry] = {
     "api:submission-detail": (submission_of, like(ALL, OWN, ALL, OWN), BY_KEY),
     "api:submission-candidates": (submission_of, like(ALL, OWN, GONE, OWN_GONE), BY_KEY),
     "api:submission-builds": (submission_of, like(ALL, OWN, GONE, OWN_GONE), BY_KEY),
-    "api:submission-withdraw": (
-        submission_of,
-        REFUSED,
-        like(
-            (401, 200, 403, 200, 200), (401, 200, 404, 200, 200),
-            (401, 200, 403, 200, 200), (401, 200, 404, 200, 200),
-        ),
-    ),
+    "api:submission-cancel": (submission_of, REFUSED, MANAGED_BY_KEY),
+    "api:submission-withdraw": (submission_of, REFUSED, MANAGED_BY_KEY),
     # The way in.
     "runner:queue": (NOTHING, ALL, REFUSED),
     "runner:submit": (NOTHING, ALL, (200, 400, 400, 400, 400)),  # a stranger is asked to sign in

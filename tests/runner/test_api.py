@@ -1,5 +1,6 @@
 """Submissions over HTTP: who may send, what comes back, what is refused."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -199,6 +200,28 @@ def test_only_its_submitter_withdraws(client: Client, signed_in: Any) -> None:
     assert signed_in.post(f"{URL}{own}/withdraw/").json()["withdrawn_at"]
     assert client.get(f"{URL}{own}/candidates/").status_code == 410
     assert client.get(f"{URL}{own}/").json()["refusals"] == []
+
+
+def test_a_submission_is_published_and_cancelled_by_its_submitter(
+    client: Client, signed_in: Any, h200: Gpu
+) -> None:
+    file = SimpleUploadedFile("relu.py", SOURCE)
+    sent = {"file": file, "method": "M", "label": "mine", "visibility": "private"}
+    url = f"{URL}{signed_in.post(URL, sent).json()['uuid']}/"
+    asked = {"data": json.dumps({"visibility": "public"}), "content_type": "application/json"}
+    assert client.patch(url, **asked).status_code == 404  # nobody else knows of it
+    assert signed_in.patch(url, **asked).json()["visibility"] == "public"
+    assert client.patch(url, **asked).status_code == 403
+    assert client.post(f"{url}cancel/").status_code == 403
+    hidden = asked | {"data": json.dumps({"source_visibility": "hidden"})}
+    assert signed_in.patch(url, **hidden).json()["visibility"] == "public"  # stays as it is
+    assert Submission.objects.get().source_visibility == "hidden"
+    wrong = {"data": '{"visibility": "secret"}', "content_type": "application/json"}
+    assert signed_in.patch(url, **wrong).json()["fields"][0]["field"] == "visibility"
+    assert signed_in.post(f"{url}cancel/").json()["jobs"]["cancelled"] == 1
+    signed_in.post(f"{url}withdraw/")
+    assert signed_in.patch(url, **asked).status_code == 400
+    assert signed_in.put(url, **asked).status_code == 405  # what is left out would be lost
 
 
 def test_builds_of_hidden_sources_are_not_shown(client: Client) -> None:
