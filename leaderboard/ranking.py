@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmark.student import quantile
 from leaderboard.figures import Interval
 from leaderboard.statistics.arrays import Array, numpy
 from leaderboard.statistics.bootstrap import DRAWS, SEED, ends, resamplings
@@ -20,9 +21,6 @@ LOG_OFFSET = 64  # keeps them positive; a speedup beyond 2**-64 or 2**64 counts 
 MOST_LOGS = 1 << 32  # what their sum stays below, and so outweighs every mean
 FEW = 6  # timed tasks below which resampling them says too little about others
 LEAST_SPREAD = 1.0  # of log2 speedups over tasks, where too few were timed to tell: a doubling
-# Student's 97.5 % quantile by degrees of freedom; of those that aren't here the next lower holds.
-STUDENT = {0: 1.96, 1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 8: 2.306}
-STUDENT |= {10: 2.228, 15: 2.131, 20: 2.086, 30: 2.042, 60: 2.0, 120: 1.98}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +187,7 @@ def _doubt(logs: Sequence[Sequence[float]]) -> float:
     freedom = sum(len(own) - 1 for own in logs if own)
     squares = math.fsum(_squares(own) for own in logs if own)
     spread = math.sqrt(squares / freedom) if freedom else 0.0
-    quantile = STUDENT[max(known for known in STUDENT if known <= freedom)]
-    return quantile * max(spread, LEAST_SPREAD)
+    return quantile(freedom) * max(spread, LEAST_SPREAD)
 
 
 def _squares(own: Sequence[float]) -> float:

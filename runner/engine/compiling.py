@@ -10,8 +10,6 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
 from benchmark.architectures import ARCHITECTURES, Architecture
 from runner.engine import protocol
@@ -32,7 +30,7 @@ from runner.engine.portability import (
     verdict_of,
 )
 from runner.engine.source import Unloadable, inspect_source
-from runner.engine.workers import Ended, Session, Worker, describe_end
+from runner.engine.workers import Ended, Session, Started, Worker, describe_end, require_walls
 
 COMPILER = DeviceSpec(kind="compiler", index=0, gpu="compiler", name="Triton's compilers")
 WARM = ("runner.engine.tracing", "runner.engine.building")
@@ -106,7 +104,7 @@ def started(nursery: Worker, options: Options, role: str) -> Session:
     return session
 
 
-class Compiler:
+class Compiler(Started):
     """Compiles candidates. Long-lived; `compile` may be called from several threads."""
 
     def __init__(self, trust_candidates: bool = False, limits: Limits = LIMITS) -> None:
@@ -114,18 +112,10 @@ class Compiler:
         self.environment: dict = {}
         self._nursery: Worker | None = None
         self._lock = threading.Lock()
-        self._closed = False
 
-    def __enter__(self) -> Self:
-        try:
-            self.ready()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.close()
+    def start(self) -> None:
+        """Start the process that forks."""
+        self.ready()
 
     def close(self) -> None:
         """End all processes; what is under way ends in JudgeFailure."""
@@ -133,11 +123,6 @@ class Compiler:
         if self._nursery:
             self._nursery.close()
         self._nursery = None
-
-    @property
-    def closed(self) -> bool:
-        """Does it take nothing on any more?"""
-        return self._closed
 
     def tasks(self) -> list[dict]:
         """Every task of the suite: name, category, aliases, description. Takes seconds."""
@@ -166,16 +151,11 @@ class Compiler:
 
     def _greet(self, nursery: Worker) -> None:
         hello = nursery.hello()
-        walls = hello["walls"]
-        if not walls["minimum"] and not self.options.trust_candidates:
-            missing = "; ".join(hello["missing"])
-            raise JudgeFailure(
-                f"this host can't wall strangers' code in: {missing}. Or pass --trust-candidates"
-            )
+        require_walls(hello, self.options)
         self.environment = {
             "triton": hello["triton"],
             "torch": hello["torch"],
-            "walls": walls,
+            "walls": hello["walls"],
             "trusted_candidates": self.options.trust_candidates,
         }
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from statistics import median
 
+from benchmark.student import NORMAL, quantile
+
 RESAMPLES = 1000
 SYSTEMATIC = 0.004  # two processes with the same code differ by up to 0.3 %, measured on an H200
 GATES = (
@@ -20,20 +22,6 @@ GATES = (
     (0.01, 0.02),
     (0.0, 0.05),
 )  # from ms on: half-width of the interval that is narrow enough
-STUDENT = {
-    1: 12.71,
-    2: 4.30,
-    3: 3.18,
-    4: 2.78,
-    5: 2.57,
-    6: 2.45,
-    7: 2.36,
-    8: 2.31,
-    10: 2.23,
-    15: 2.13,
-    31: 2.04,
-}
-NORMAL = 1.96
 
 
 @dataclass(frozen=True)
@@ -73,8 +61,7 @@ def student(pairs: int) -> float:
     included.
     """
     freedom = pairs - 1
-    quantile = STUDENT[max(known for known in STUDENT if known <= freedom)]
-    return quantile / NORMAL * math.sqrt(pairs / freedom)
+    return quantile(freedom) / NORMAL * math.sqrt(pairs / freedom)
 
 
 def time_of(blocks: Sequence[Sequence[float]], seed: int = 0) -> Interval:

@@ -5,7 +5,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Self
 
 from benchmark import vocabulary as words
@@ -27,7 +26,7 @@ from runner.engine.report import Report
 from runner.engine.source import Unloadable, inspect_source
 from runner.engine.trial import Contract, Progress, Trial, Verdict, case_row
 from runner.engine.turns import Turns, nobody_else
-from runner.engine.workers import Session, Worker
+from runner.engine.workers import Session, Started, Worker, require_walls
 
 # Walls to leave out, until the device starts behind the rest.
 TRIALS: tuple[tuple[str, ...], ...] = (
@@ -48,7 +47,7 @@ def no_progress(_stage: str, _done: int, _total: int) -> None:
     """Nobody is watching."""
 
 
-class Judge:
+class Judge(Started):
     """Judges candidates on one device. Long-lived; `judge` may be called from several threads."""
 
     def __init__(self, device: DeviceSpec, options: Options | None = None) -> None:
@@ -66,24 +65,15 @@ class Judge:
         self._without: tuple[str, ...] = ()
         self._contracts: dict[str, Contract] = {}
         self._board: physics.Board | None = None
-        self._closed = False
         self._cores: cores.Cores | None = None
         self._diagnosis = Diagnosis(device)
         self._baselines = Baselines()
 
     def __enter__(self) -> Self:
         try:
-            self._start()
+            return super().__enter__()
         except JudgeFailure as failure:
-            self.close()
             raise self._diagnosis.of(failure) from failure
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """End all processes; judgements under way end in JudgeFailure, and none begins any more."""
@@ -93,14 +83,9 @@ class Judge:
                 worker.close()
         self._nursery, self._compiler, self._referees = None, None, []
 
-    @property
-    def closed(self) -> bool:
-        """Does it take nothing on any more?"""
-        return self._closed
-
     # -- processes --
 
-    def _start(self) -> None:
+    def start(self) -> None:
         """Start what is missing: all of them at first, the one that died later."""
         with self._lock:
             if self._closed:
@@ -134,11 +119,7 @@ class Judge:
     def _greet_nursery(self, nursery: Worker) -> None:
         hello = nursery.hello()
         self._walls = hello["walls"]
-        if not self._walls["minimum"] and not self.options.trust_candidates:
-            missing = "; ".join(hello["missing"])
-            raise JudgeFailure(
-                f"this host can't wall strangers' code in: {missing}. Or pass --trust-candidates"
-            )
+        require_walls(hello, self.options)
         self._without = self._find_walls(nursery)
 
     def _find_walls(self, nursery: Worker) -> tuple[str, ...]:
@@ -251,7 +232,7 @@ class Judge:
 
     def _judge_once(self, candidate: Candidate, progress: Progress) -> Report:
         try:
-            self._start()
+            self.start()
             with self._quiet_thread():
                 report = self._attempt(candidate, progress)
                 while report is None:  # once: by itself it has no company

@@ -6,6 +6,7 @@ sample's seed when the call before has been queued, keeps random outputs for the
 clock of its own for an outer bound.
 """
 
+import functools
 import hashlib
 import time
 from collections.abc import Callable
@@ -71,6 +72,11 @@ class CaseTimes:
     pairs: list[Pair] = field(default_factory=list)
     verified: int = 0
     left_out: int = 0  # times four blocks, for the board's sake
+
+    @functools.cached_property
+    def ratio(self) -> Interval:
+        """The case's speedup, once all pairs are there: resampling takes its time."""
+        return figures.speedup_of([self.pairs])
 
 
 def measure(trial: Trial) -> None:
@@ -429,10 +435,9 @@ def write_case(trial: Trial, case: dict, found: CaseTimes, board: physics.Board)
     row = trial.result(case)
     candidate = figures.time_of([pair.candidate for pair in found.pairs])
     reference = figures.time_of([pair.reference for pair in found.pairs])
-    ratio = figures.speedup_of([found.pairs])
     row.candidate_ms, row.candidate_ms_low, row.candidate_ms_high = _rounded(candidate)
     row.reference_ms, row.reference_ms_low, row.reference_ms_high = _rounded(reference)
-    row.speedup, row.speedup_low, row.speedup_high = _rounded(ratio)
+    row.speedup, row.speedup_low, row.speedup_high = _rounded(found.ratio)
     row.samples = sum(len(pair.candidate) + len(pair.reference) for pair in found.pairs)
     row.samples_sha256 = digest(found.pairs)
     floor = board.floor_ms(case["dtype"], case["flops"], case["bytes"])
@@ -460,7 +465,7 @@ def conclude(trial: Trial, cases: list[dict], timed: list[CaseTimes]) -> None:
     """
     loose = []
     for case, found in zip(cases, timed, strict=True):
-        width = figures.speedup_of([found.pairs]).half_width
+        width = found.ratio.half_width
         gate = figures.gate(trial.result(case).candidate_ms or 0.0)
         if not width <= gate:
             blocks = f"after {2 * len(found.pairs)} blocks"

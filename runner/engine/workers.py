@@ -148,6 +148,45 @@ class Worker:
         self.channel.close()
 
 
+class Started:
+    """Whoever starts processes on entering and ends them on leaving, or when it was of no use."""
+
+    _closed = False
+
+    def start(self) -> None:
+        """Start what is missing."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End all of them, for good."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        """Does it take nothing on any more?"""
+        return self._closed
+
+
+def require_walls(hello: dict, options: Options) -> None:
+    """JudgeFailure where a nursery can't wall strangers' code in and nobody said to trust it."""
+    if not hello["walls"]["minimum"] and not options.trust_candidates:
+        missing = "; ".join(hello["missing"])
+        raise JudgeFailure(
+            f"this host can't wall strangers' code in: {missing}. Or pass --trust-candidates"
+        )
+
+
 class SharedFile:
     """Memory that a candidate writes and the referee reads: of a fixed size that neither can
     change.
