@@ -188,6 +188,8 @@ def main() -> int:
     if unknown:
         parser.error(f"no piece {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     place.out.mkdir(parents=True, exist_ok=True)
+    # Where a shell's background ignores Ctrl-C, our commands would ignore it too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     steps = [step for name in chosen.pieces for step in known[name]]
     well = [run(step, chosen.limit) for step in steps]
     for step in steps:
