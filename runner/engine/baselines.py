@@ -14,7 +14,7 @@ from runner.engine.report import CaseResult, Report
 # The power limit alone moves a product of matrices by a tenth, and single blocks scatter by a few
 # microseconds: what goes beyond is somebody's doing.
 SLOWER, SLACK_MS = 1.25, 0.003
-AT_STAKE = 1.5  # a speedup below gains too little to be worth the board's time for a second look
+AT_STAKE = 2.0  # a speedup below gains too little to be worth a second wait for the board
 MOST_LOOKS = 3  # cases a run
 
 Measure = Callable[[CaseResult], float]  # ms of PyTorch on a case, with the candidate gone
