@@ -49,10 +49,11 @@ OPEN = ("queued", "running")
 SETTINGS = {
     "KBX_RUN_LEASE": "20",
     "KBX_QUEUE_LEASE": "20",
-    "KBX_HEARTBEAT_SECONDS": "1",
-    "KBX_SWEEP_SECONDS": "2",
+    "KBX_HEARTBEAT_SECONDS": "2",
+    "KBX_SWEEP_SECONDS": "3",
     "KBX_RETRY_SECONDS": "1",
-    "KBX_ANNOUNCE_SECONDS": "2",
+    "KBX_ANNOUNCE_SECONDS": "5",
+    "KBX_DISPATCH_WINDOW": "32",
     "KBX_PROBE_SECONDS": "2",
     "KBX_MAX_ATTEMPTS": "5",
     "KBX_QUOTA_PER_DAY": "100000",
@@ -566,6 +567,8 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="keep the folder with the logs")
     chosen = parser.parse_args()
     adopt()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit("stopped"))  # ends what was started
     folder = Path(tempfile.mkdtemp(prefix="kbx-drill-"))
     folder.chmod(0o755)
     found = drill(chosen, folder)

@@ -30,6 +30,7 @@ HEARTBEAT_SECONDS = 5
 REMEMBERED = 1000
 # Long enough for a connection that broke. For a longer outage there is the outbox.
 PROMPT = {"max_retries": 2, "interval_start": 0.1, "interval_step": 0.2, "interval_max": 0.5}
+SUPERSEDED_SECONDS = 60  # what is said every few seconds is not worth reading later
 RETURNED = "record_returned"
 
 
@@ -263,14 +264,17 @@ def outbox() -> Outbox:
 def mention(name: str, message: Message, **facts: Any) -> None:
     """Tell the site what it can do without: how far a job is."""
     try:
-        publish(name, {**message.identity, **facts})
+        publish(name, {**message.identity, **facts}, expires=SUPERSEDED_SECONDS)
     except Exception:  # whatever a broker's library raises: the judgement goes on
         logger.warning("job=%s %s not sent", message.job, name, exc_info=True)
 
 
-def publish(name: str, facts: dict[str, Any]) -> None:
-    """Send a `runner.<name>` message to the site; raises when the broker is out of reach."""
-    app.send_task(f"runner.{name}", kwargs=facts, retry_policy=PROMPT)
+def publish(name: str, facts: dict[str, Any], expires: float | None = None) -> None:
+    """Send a `runner.<name>` message to the site; raises when the broker is out of reach.
+
+    After `expires` seconds it is superseded: a site that is behind passes over it.
+    """
+    app.send_task(f"runner.{name}", kwargs=facts, retry_policy=PROMPT, expires=expires)
 
 
 @worker_process_shutdown.connect

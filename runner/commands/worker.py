@@ -22,7 +22,7 @@ import click
 
 from benchmark.vocabulary import DRAINING, GONE, STARTING
 from kbx_site import env
-from runner.judging import outbox, publish
+from runner.judging import SUPERSEDED_SECONDS, outbox, publish
 from runner.places import Place, Seat
 from runner.processes import Child, adopt, end_orphans, stop_all
 from runner.replies import Mailbox, host_name
@@ -170,7 +170,8 @@ class Crew:
             if place.contract is None and place.state == STARTING:
                 continue
             try:
-                publish("record_board", {**place.announcement(), "answer": self.mailbox.address})
+                facts = {**place.announcement(), "answer": self.mailbox.address}
+                publish("record_board", facts, expires=SUPERSEDED_SECONDS)
                 place.is_news = False
             except Exception:  # the broker is away; the workers wait for it, and so do we
                 logger.warning("board %s not announced", place.seat.name, exc_info=True)
