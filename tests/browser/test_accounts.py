@@ -10,6 +10,8 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from playwright.sync_api import Browser, Page, expect
 
+from benchmark.models import Draft
+
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PASSWORD = "long-enough-to-pass"
 
@@ -79,7 +81,11 @@ def test_no_page_of_an_account_is_wider_than_its_window(
     for path in ("login/", "signup/", "password/reset/"):
         page.goto(f"{live_server.url}/accounts/{path}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-    User.objects.create_user("a" * 39, f"{'b' * 60}@example.org", PASSWORD)
+    user = User.objects.create_user("a" * 39, f"{'b' * 60}@example.org", PASSWORD)
+    Draft.objects.create(
+        created_by=user, method="m" * 120, kind="model", label="l" * 80, filename="f" * 200,
+        visibility="private",
+    )  # fmt: skip
     page.goto(f"{live_server.url}/accounts/login/")
     page.get_by_label("Login").fill("a" * 39)
     page.get_by_label("Password").fill(PASSWORD)
