@@ -3,7 +3,7 @@
 from typing import Any
 
 from csp.decorators import csp_replace
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_safe
 
@@ -30,8 +30,8 @@ def embed(request: HttpRequest, name: str) -> HttpResponse:
         raise unknown("chart", name, (STANDINGS, *CHARTS))
     now = generation(request)
     choice = read_choice(request.GET, kept.gpus(now))
-    if choice is None:
-        raise Http404("There is nothing to show yet: no GPU has judged anything.")
+    if choice is None:  # in a frame of somebody's page, where a 404 would look broken
+        return page(request, "leaderboard/embed.html", {"choice": None, "name": name})
     data, board = kept.board(now, choice)
     context: dict[str, Any] = {"choice": choice, "board": board, "name": name}
     if name != STANDINGS:

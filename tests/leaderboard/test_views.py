@@ -409,3 +409,11 @@ def test_a_task_that_is_not_judged_is_on_no_page_but_its_own(client, site, make,
     own = client.get("/tasks/gelu/")
     assert own.status_code == (404 if "is_draft" in state else 200)
     assert own.status_code == 404 or "Retired" in own.content.decode()
+
+
+@pytest.mark.parametrize("name", ["standings", "speedups"])
+def test_a_frame_on_an_empty_site_is_a_page_and_says_so(client, db, name):
+    answer = client.get(f"/embed/{name}/")
+    assert answer.status_code == 200
+    assert "Nothing has been judged yet" in answer.content.decode()
+    assert "X-Frame-Options" not in answer
