@@ -88,13 +88,19 @@ def record_board(
     """
     try:
         board = BOARD.read(device, "device")
-        stands = Standing(BOARD_STATE.read(state, "state"), REASON.read(reason, "reason"))
+        stands = _as_told(BOARD_STATE.read(state, "state"), REASON.read(reason, "reason"))
         if judge_version is not None and stands.state in (vocabulary.STARTING, vocabulary.SERVING):
             stands = refusal(board, judge_version) or stands
         return _seen(board, _met(board), stands)
     except Malformed as error:
         logger.warning("board refused: %s", error)
         return None
+
+
+def _as_told(state: str, reason: str) -> Standing:
+    """Only what is broken has a reason, and that always has one."""
+    is_broken = state == vocabulary.BROKEN
+    return Standing(state, (reason or "its host did not say why") if is_broken else "")
 
 
 def standing(board: Device) -> dict[str, str]:

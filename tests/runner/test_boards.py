@@ -72,6 +72,13 @@ def test_a_board_says_of_itself_only_what_it_may(h200: Gpu) -> None:
     assert not Device.objects.exists()
 
 
+def test_only_a_broken_board_has_a_reason_of_its_own(h200: Gpu) -> None:
+    for state, told, kept in (("broken", "", "its host did not say why"), ("serving", "x", "")):
+        board = announce(state, told)
+        assert board is not None
+        assert (board.state, board.reason) == (state, kept)
+
+
 def test_a_broken_board_is_shown_and_gets_nothing(h200: Gpu, make: Any, client: Client) -> None:
     announce("serving")
     room = dispatch.window(h200)
