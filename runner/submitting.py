@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
@@ -170,13 +171,13 @@ def accept(
     `user` None.
     """
     clean = clean_label(label)
-    _refuse_banned(user)
     boards = list(Gpu.objects.judging() if gpus is None else gpus)
     if intake.is_empty:
         raise SubmissionRefused("the upload holds no candidate", _first_refusal(intake))
     if intake.claims and claimed_on is None:
         raise SubmissionRefused("claimed results without a GPU", "say on which GPU they were found")
     with transaction.atomic():
+        _refuse_banned(_locked(_author(user)))
         new = {"visibility": visibility, "source_visibility": source_visibility}
         submission = _submission(_stored(method), clean, _author(user), new)
         sorted_out = plan(intake, submission.method, clean, boards)
@@ -274,6 +275,13 @@ def clean_label(label: str) -> str:
             "the label is unusable", f"use 1 to {LABEL_LENGTH} visible characters"
         )
     return clean
+
+
+def _locked(author: Any) -> Any:
+    """The account, held until the transaction ends: a ban that is under way goes first."""
+    if author is not None:
+        get_user_model().objects.select_for_update().get(pk=author.pk)
+    return author
 
 
 def _refuse_banned(user: Any) -> None:

@@ -23,7 +23,8 @@ UPLOAD = """
 import sys, threading, django
 django.setup()
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
+from benchmark import curation
 from benchmark.models import Gpu, Submission, Task, TaskVersion
 from runner import submitting
 from runner.accounts import keys
@@ -85,6 +86,25 @@ def make_two(at):
 answers.clear()
 within(make_two)
 assert ApiKey.objects.count() == sum(answers) == keys.MOST_AN_HOUR, answers
+
+# An upload that comes while its account is being banned waits for that, and is refused.
+answers.clear()
+begun = threading.Event()
+
+def late():
+    begun.set()
+    answers.append(upload("late"))
+    connection.close()
+
+uploading = threading.Thread(target=late)
+Quota.objects.update(used=0)
+with transaction.atomic():
+    curation.ban(user, None, "spam", hide=False)
+    uploading.start()
+    begun.wait()
+    uploading.join(1)  # it can't come to an end before the ban does
+uploading.join()
+assert answers == [None], answers
 print("ok")
 """
 
