@@ -6,10 +6,11 @@ site whose boards aren't kept, nothing here is either.
 
 import gc
 from collections.abc import Callable, Hashable, Sequence
-from threading import Lock
+from threading import Lock, RLock
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
+MAKERS = 8  # what is made at once, at most, of one kind
 
 
 class Derived(Generic[Value]):
@@ -19,18 +20,32 @@ class Derived(Generic[Value]):
         self._size = size
         self._held: dict[Hashable, tuple[tuple[object, ...], Value]] = {}
         self._lock = Lock()  # threads share it
+        self._makers = [RLock() for _ in range(MAKERS)]
 
     def get(self, key: Hashable, made_of: Sequence[object], make: Callable[[], Value]) -> Value:
-        with self._lock:
-            held = self._held.get(key)
-        if held is None or not _same(held[0], made_of):
-            held = (tuple(made_of), _made(make))
+        """Of threads that ask for what isn't there, one makes it and the others wait for it."""
+        held = self._fresh(key, made_of)
+        if held is None:
+            with self._makers[hash(key) % MAKERS]:
+                held = self._fresh(key, made_of) or (tuple(made_of), _made(make))
+                self._keep(key, held)
+        else:
+            self._keep(key, held)
+        return held[1]
+
+    def _keep(self, key: Hashable, held: tuple[tuple[object, ...], Value]) -> None:
+        """As what was asked for last."""
         with self._lock:
             self._held.pop(key, None)
             self._held[key] = held
             while len(self._held) > self._size:
                 del self._held[next(iter(self._held))]
-        return held[1]
+
+    def _fresh(
+        self, key: Hashable, made_of: Sequence[object]
+    ) -> tuple[tuple[object, ...], Value] | None:
+        held = self._held.get(key)
+        return held if held is not None and _same(held[0], made_of) else None
 
     def forget(self) -> None:
         with self._lock:

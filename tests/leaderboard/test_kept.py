@@ -1,5 +1,8 @@
 """What is kept of boards: made anew where something on them changed, and only there."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -81,6 +84,20 @@ def test_derived_values_stay_with_what_they_were_made_of():
     one, other = object(), object()
     assert [get("a", one), get("a", one), get("a", other)] == [1, 1, 2]
     assert [get("b", one), get("c", one), get("a", other)] == [3, 4, 5], "two are held"
+
+
+def test_of_threads_that_ask_at_once_one_makes_it():
+    derived, begun, made = Derived(2), Barrier(4), []
+    made_of = (object(),)
+
+    def ask():
+        begun.wait()
+        return derived.get("a", made_of, lambda: made.append(1) or object())
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [future.result() for future in [pool.submit(ask) for _ in range(4)]]
+    assert len(made) == 1
+    assert {id(one) for one in found} == {id(found[0])}
 
 
 def test_the_latest_gives_back_what_equals_it():
