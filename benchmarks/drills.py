@@ -44,7 +44,7 @@ TELL_SECONDS = 10
 START_SECONDS = 90
 NO_PROGRESS_SECONDS = 240  # then what is open counts as stuck
 SETTLE_SECONDS = 30  # longer than a lease: what comes late comes now
-BROKERS = ("embedded", "redis", "rabbitmq")
+BROKERS = {"embedded": 200, "redis": 1000, "rabbitmq": 1000}  # and jobs of a drill in full size
 OPEN = ("queued", "running")
 # Short, so that a drill takes minutes. The order of size is that of the defaults.
 SETTINGS = {
@@ -541,7 +541,11 @@ def page(drills: dict[str, dict[str, Any]]) -> str:
 
 def _not_run(drills: dict[str, dict[str, Any]]) -> list[str]:
     """So that nobody takes an empty place for a good result."""
-    missing = [name for name in BROKERS if name not in drills]
+    missing = [
+        f"{name} with {jobs:,} jobs"
+        for name, jobs in BROKERS.items()
+        if name not in drills or drills[name]["jobs"] < jobs
+    ]
     return [f"Not recorded so far: {', '.join(missing)}.", ""] if missing else []
 
 
