@@ -25,6 +25,7 @@ import os
 import platform
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,7 @@ def main() -> None:
     chosen.scale = sorted(set(chosen.scale)) or [1]
     if chosen.is_try:
         chosen.seconds = 3
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is stopped, too
     for tool in ("hey", "redis-server"):
         if shutil.which(tool) is None:
             raise SystemExit(f"{tool} is not there: apt install {tool}")
