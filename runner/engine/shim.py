@@ -148,6 +148,24 @@ def map_memory() -> None:
     interpreter._interpreter = types.SimpleNamespace(**{**names, **accesses})
 
 
+def drop_nans() -> None:
+    """A board's maximum and minimum of a NaN and a number are the number unless asked otherwise;
+    the interpreter's are NaN.
+    """
+    builder = interpreter.InterpreterBuilder
+    clamp = builder.create_clampf
+
+    def clampf(self: Any, value: Any, low: Any, high: Any, propagate: Any) -> Any:
+        if propagate == triton.language.PropagateNan.ALL:
+            return clamp(self, value, low, high, propagate)
+        raised = self.binary_op(value, low, numpy.fmax)
+        return self.binary_op(raised, high, numpy.fmin)
+
+    builder.create_maxnumf = lambda self, one, other: self.binary_op(one, other, numpy.fmax)
+    builder.create_minnumf = lambda self, one, other: self.binary_op(one, other, numpy.fmin)
+    builder.create_clampf = clampf
+
+
 def to_cpu(value: Any) -> Any:
     """A device argument that names CUDA becomes the CPU; anything else stays."""
     if isinstance(value, torch.device) and value.type == "cuda":
@@ -249,6 +267,7 @@ def pretend_cuda(note: Callable[[str], None]) -> None:
     accept_bools()
     require_triton()
     map_memory()
+    drop_nans()
     _settle_autotuning(note)
 
 
