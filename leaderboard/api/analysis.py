@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,12 +12,13 @@ from leaderboard import comparison, kept, sentences
 from leaderboard.api import analysis_serializers as s
 from leaderboard.api import query
 from leaderboard.api.base import PublicView, describe
+from leaderboard.api.boards import method_card
 from leaderboard.comparison import OUTCOMES, Comparison
 from leaderboard.filters import unknown
 from leaderboard.findings.attribution import Absent, Attribution
 from leaderboard.refinement import Change
 from leaderboard.rows import GpuRow, Result
-from leaderboard.selectors import builds, methods, rounds
+from leaderboard.selectors import builds, rounds
 from leaderboard.selectors import compare as selected
 from leaderboard.selectors import findings as found_in
 from leaderboard.selectors import portability as ported
@@ -81,9 +81,7 @@ class MethodRounds(PublicView):
 
     @describe("method_rounds", s.MethodRoundsSerializer, query.GPU, tag="analysis")
     def get(self, request: Request, slug: str) -> Response:
-        card = methods.card(slug, AnonymousUser())
-        if card is None:
-            raise unknown("method", slug, methods.method_slugs())
+        card = method_card(slug)
         offered = rounds.devices(card.method.id, query.gpus(request))
         gpu = query.gpu_among(request, offered)
         found = rounds.refined(query.generation(request), card.method.id, gpu) if gpu else None

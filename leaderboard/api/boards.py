@@ -113,14 +113,23 @@ class Methods(PublicView):
         return pages.get_paginated_response(s.MethodLineSerializer(rows, many=True).data)
 
 
+def method_card(slug: str) -> methods.Card:
+    """The method of this slug, or the one that it was merged into; 404 with near misses."""
+    nobody = AnonymousUser()
+    card = methods.card(slug, nobody) or methods.card(
+        methods.merged_into(slug, nobody) or slug, nobody
+    )
+    if card is None:
+        raise unknown("method", slug, methods.method_slugs())
+    return card
+
+
 class MethodPage(PublicView):
     """A method on each GPU: summary, rounds, and its history over submissions."""
 
     @describe("method", s.MethodPageSerializer, tag="methods")
     def get(self, request: Request, slug: str) -> Response:
-        card = methods.card(slug, AnonymousUser())
-        if card is None:
-            raise unknown("method", slug, methods.method_slugs())
+        card = method_card(slug)
         gpus = query.gpus(request)
         on_gpus, rounds = methods.on_gpus(card.method, gpus)
         found = {

@@ -174,6 +174,19 @@ class JobSerializer(serializers.Serializer):
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
+class EstimateSerializer(serializers.Serializer):
+    """When a job that is asked for now would be judged: jobs ahead times the median, by boards."""
+
+    ahead = serializers.IntegerField(help_text="Jobs that wait or run.")
+    boards = serializers.IntegerField(help_text="That take jobs now.")
+    median_seconds = serializers.FloatField(help_text="Of a judgement.")
+    measured = serializers.IntegerField(help_text="Judgements that the median is of.")
+    wait = serializers.SerializerMethodField(help_text="Seconds.")
+
+    def get_wait(self, estimate: Any) -> float:
+        return estimate.wait.total_seconds()
+
+
 class QueueSerializer(serializers.Serializer):
     """A GPU's queue: counts only, as whose jobs wait is nobody's business."""
 
@@ -184,7 +197,10 @@ class QueueSerializer(serializers.Serializer):
     queued = serializers.IntegerField()
     running = serializers.IntegerField()
     oldest = serializers.DateTimeField(allow_null=True)
+    set_aside = serializers.IntegerField(help_text="Jobs that failed too often, for us to look at.")
     devices = serializers.IntegerField(help_text="Boards heard of lately.")
+    serving = serializers.IntegerField(help_text="Of those, boards that take jobs.")
+    estimate = EstimateSerializer(allow_null=True)
     median_wait = serializers.SerializerMethodField(help_text="Seconds.")
 
     def get_median_wait(self, row: Any) -> float | None:

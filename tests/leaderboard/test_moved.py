@@ -45,6 +45,13 @@ def test_where_nobody_may_see_the_method_nothing_says_that_it_moved(client, merg
         assert "alpha" not in answer.content.decode().lower()
 
 
+@pytest.mark.parametrize("path", ["methods", "rounds"])
+def test_the_api_answers_with_the_method_of_now(client, merged, path):
+    answer = client.get(f"/api/v1/{path}/gamma/")
+    assert answer.status_code == 200
+    assert answer.json() == client.get(f"/api/v1/{path}/alpha/").json()
+
+
 def test_what_never_was_is_not_found_as_before(client, merged):
     assert client.get("/rounds/gamna/").status_code == 404
     assert client.get("/rounds/alpha/nonsense.csv").status_code == 404

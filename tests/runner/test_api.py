@@ -188,6 +188,7 @@ def test_candidates_and_their_jobs(client: Client, h200: Gpu) -> None:
     assert (job["submission"], job["state"], job["ahead"]) == (uuid, "queued", 0)
     [queue] = client.get("/api/v1/queue/").json()
     assert (queue["gpu"], queue["queued"]) == ("h200", 1)
+    assert (queue["serving"], queue["set_aside"], queue["estimate"]) == (0, 0, None)
 
 
 def test_only_its_submitter_withdraws(client: Client, signed_in: Any) -> None:
