@@ -1,10 +1,12 @@
 """The judge's own conduct: failures by fault, what a device can't, processes, secrets."""
 
 import contextlib
+import json
 import os
 import secrets
 import signal
 import sys
+import sysconfig
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -132,6 +134,16 @@ def test_an_exception_is_told_with_type_message_and_line(judge: Judge) -> None:
     assert "KeyError" in report.detail
     trace = next(finding for finding in report.findings if finding.code == "traceback")
     assert "return {}['absent']" in trace.message
+
+
+def test_messages_name_no_folder_of_the_host(judge: Judge) -> None:
+    source = "from triton.language.math import no_such_thing\n" + RELU
+    report = judge.judge(Candidate("relu", source)).to_json()
+    assert report["verdict"] == LOAD_ERROR
+    assert "(triton/language/math.py)" in report["detail"]
+    told = json.dumps([report["detail"], report["findings"], report["log_tail"]])
+    for place in (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"), str(ROOT)):
+        assert place not in told
 
 
 def test_a_timeout_names_its_stage_and_limit(judge: Judge) -> None:
