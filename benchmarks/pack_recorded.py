@@ -34,6 +34,8 @@ CASE = (
     *("candidate_ms_high", "reference_ms", "reference_ms_low", "reference_ms_high", "speedup"),
     *("speedup_low", "speedup_high", "flops", "bytes", "own_share", "samples"),
 )
+PLACE = re.compile(r"(?:/[\w.+-]+)+/(?:site|dist)-packages/")  # where a host keeps its libraries
+LEFT_OUT = frozenset({"platform"})  # names the machine that judged, which is nobody's business
 KERNEL = ("name", "registers", "spills", "shared_bytes", "calls", "device_ms")
 
 
@@ -82,7 +84,9 @@ def recording(
 ) -> dict[str, Any]:
     """The document: a header, what all runs share, and the runs."""
     first = earlier or reports[0]
-    environment = first["environment"]
+    environment = {
+        name: value for name, value in first["environment"].items() if name not in LEFT_OUT
+    }
     runs = {(run["task"], run["round"]): run for run in (earlier or {}).get("runs", ())}
     for report in reports:
         for run in report["runs"]:
@@ -121,7 +125,9 @@ def packed_run(run: dict, shared: dict) -> dict[str, Any]:
     kept = {name: run.get(name) for name in RUN}
     kept["detail"] = short(kept["detail"])
     kept["environment"] = {
-        name: value for name, value in run["environment"].items() if shared.get(name) != value
+        name: value
+        for name, value in run["environment"].items()
+        if name not in LEFT_OUT and shared.get(name) != value
     }
     kept["cases"] = [packed_case(case) for case in run["cases"]]
     kept["kernels"] = [{name: kernel.get(name) for name in KERNEL} for kernel in run["kernels"]]
@@ -136,8 +142,8 @@ def packed_case(case: dict) -> dict[str, Any]:
 
 
 def short(text: str | None) -> str:
-    """First and last line: between them errors quote the source."""
-    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    """First and last line, between which errors quote the source, without the host's folders."""
+    lines = [line.strip() for line in PLACE.sub("", text or "").splitlines() if line.strip()]
     return " … ".join(dict.fromkeys(line[:LINE] for line in lines[:1] + lines[-1:]))
 
 

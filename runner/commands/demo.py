@@ -29,7 +29,7 @@ SAMPLES = (
     (ROOT / "samples/plain", "Plain Triton (ours)", "human"),
     (ROOT / "samples/verdicts", "Cautionary examples (ours)", "human"),
 )
-RECORDED = ROOT / "samples/recorded"  # what our judge measured on GPUs, without the sources
+RECORDED = ROOT / "samples/recorded"  # what our judge found elsewhere, without the sources
 START_SECONDS = 60
 GRACE_SECONDS = 10
 POLL_SECONDS = 1.0

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,15 @@ def test_a_recording_holds_no_source_no_log_and_no_path(packed: Path) -> None:
     assert "CompilationError: at 3:4:" in text
     assert "name is not defined" in text
     assert "0.123457" in text  # rounded, and to more digits than pages show
+
+
+def test_what_is_shipped_can_be_loaded_and_holds_no_path() -> None:
+    shipped = recorded.recordings(ROOT / "samples" / "recorded")
+    assert shipped
+    for path in shipped:
+        assert recorded.read(path).reports
+        text = gzip.decompress(path.read_bytes()).decode()
+        assert not re.search(r"/(?:home|root|work|tmp|site-packages)/", text)
 
 
 def test_packing_again_gives_the_same_bytes(packed: Path, tmp_path: Path) -> None:
