@@ -135,9 +135,14 @@ def candidate_twice() -> None:
     )
 
 
+def device(**changes: Any) -> Device:
+    facts = {"serial": "1", "host": "a", "last_seen_at": timezone.now()}
+    return Device.objects.create(gpu=gpu(), **facts | changes)
+
+
 def device_twice() -> None:
     for _ in range(2):
-        Device.objects.create(gpu=gpu(), serial="1", host="a", last_seen_at=timezone.now())
+        device()
 
 
 def account() -> User:
@@ -192,6 +197,9 @@ REFUSALS: dict[str, Callable[[], Any]] = {
     ),
     "audit_verdict_is_known": lambda: Audit.objects.create(run=run(), verdict="ok", reason="r"),
     "audit_has_a_reason": lambda: Audit.objects.create(run=run(), verdict="clean", reason=""),
+    "device_state_is_known": lambda: device(state="tired"),
+    "device_in_trouble_has_a_reason": lambda: device(state="broken", reason=""),
+    "job_fails_once_an_attempt": lambda: job(attempt=1, failures=2),
     "ban_stands_once": lambda: twice(ban, user=lambda: User.objects.create_user("u")),
     "ban_has_a_reason": lambda: ban(reason=""),
     "api_key_scopes_are_known": lambda: api_key(scopes="everything"),
