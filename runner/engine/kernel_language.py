@@ -108,10 +108,9 @@ def trusted(module: types.ModuleType) -> bool:
     return module.__name__.partition(".")[0] == "triton" or module.__name__ in PYTHON_MODULES
 
 
-def scope_of(function: Any) -> dict[str, Any]:
+def scope_of(function: types.FunctionType) -> dict[str, Any]:
     """What a function's free names mean, beside Python's own."""
-    names = getattr(function, "__code__", None)
-    closed = zip(names.co_freevars if names else (), function.__closure__ or (), strict=False)
+    closed = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     found = {name: cell.cell_contents for name, cell in closed if _is_filled(cell)}
     return {**vars(builtins), **function.__globals__, **found}
 

@@ -61,8 +61,7 @@ channel_shuffle _fused_adam_ _fused_adamw_ _fused_sgd_ _fused_adagrad_ _foreach_
 
 FREE = frozenset(_FREE.split())
 CONSTANT = frozenset(_CONSTANT.split())
-HEAVY = frozenset(_HEAVY.split())
-HEAVY_NAMES = frozenset(name.strip("_") for name in HEAVY)  # in place or not, with or without `_`
+HEAVY = frozenset(name.strip("_") for name in _HEAVY.split())  # in place or not, with `_` or not
 HEAVY_PREFIXES = (
     "linalg_",
     "_linalg_",
@@ -94,10 +93,9 @@ def kind_of(operator: str) -> str:
     """One of "free", "compute", "heavy" for an operator as the dispatcher names it."""
     base = base_name(operator)
     heavy = (
-        base in HEAVY
-        or operator.partition("::")[0] in HEAVY_NAMESPACES
+        operator.partition("::")[0] in HEAVY_NAMESPACES
         or base.startswith(HEAVY_PREFIXES)
-        or base.strip("_") in HEAVY_NAMES
+        or base.strip("_") in HEAVY
         or bool(HEAVY_PARTS.search(base))
     )
     if heavy:

@@ -5,8 +5,8 @@ and the site share.
 from dataclasses import asdict, dataclass, field
 
 from benchmark.vocabulary import PASSED
+from runner.engine.folders import without_folders
 from runner.engine.model import JUDGE_VERSION
-from runner.engine.places import without_places
 from runner.engine.source import Finding
 
 FAILED_STATE, PASSED_STATE, NOT_RUN, NOT_JUDGEABLE = "failed", "passed", "not-run", "not-judgeable"
@@ -114,4 +114,4 @@ class Report:
         found["cases"] = [asdict(case) for case in self.cases]
         found["findings"] = [finding.to_json() for finding in self.findings]
         found["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
-        return dict(without_places(found))
+        return dict(without_folders(found))

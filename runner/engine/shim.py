@@ -8,6 +8,7 @@ every tensor stays where it is: on the CPU.
 import contextlib
 import types
 from collections.abc import Callable
+from operator import is_not
 from typing import Any
 
 import numpy
@@ -80,17 +81,13 @@ class LooksLikeCuda(TorchFunctionMode):
         if options.get("pin_memory"):
             options["pin_memory"] = False
         result = func(*here, **options)
-        moved = any(map(_differ, here, args)) or any(
+        moved = any(map(is_not, here, args)) or any(
             options[key] is not kwargs[key] for key in kwargs
         )
         return on_our_side(result) if moved else result
 
     def _note_host(self, args: Any) -> None:
         note_host(self._observer, args[0])
-
-
-def _differ(one: Any, other: Any) -> bool:
-    return one is not other
 
 
 def on_our_side(result: Any) -> Any:

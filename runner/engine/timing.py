@@ -9,7 +9,7 @@ clock of its own for an outer bound.
 import functools
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -158,15 +158,8 @@ def reference_alone(trial: Trial, case: dict) -> float:
     """
     trial.referee.ask({"op": "heat", "seconds": FROM_IDLE})
     warm = reference_block(trial, case, max(WARM_SAMPLES), WARM_SPIN)
-    spin = 1.5e3 * median(warm.queued) + 20.0
-    samples = samples_for(trial, warm.median)
+    spin, samples = shape(trial, [warm])
     return median(trial.board().net(reference_block(trial, case, samples, spin).times))
-
-
-def samples_for(trial: Trial, milliseconds: float) -> int:
-    """Samples a block, by the length of a call."""
-    fewer = (count for least, count in FEWER_SAMPLES if milliseconds >= least)
-    return next(fewer, trial.options.samples_per_block)
 
 
 def two_pairs(
@@ -198,8 +191,17 @@ def plan(trial: Trial, case: dict) -> tuple[float, int]:
         )
         if max(side.median for side in sides) > LONG_MS:
             break
-    spin = 1.5e3 * max(median(side.queued) for side in sides) + 20.0
-    return spin, samples_for(trial, max(side.median for side in sides))
+    return shape(trial, sides)
+
+
+def shape(trial: Trial, warm: Sequence[Samples]) -> tuple[float, int]:
+    """Of a block, by warm calls: the spin in microseconds that hides the slowest host, and samples
+    by the length of a call.
+    """
+    longest = max(side.median for side in warm)
+    fewer = (count for least, count in FEWER_SAMPLES if longest >= least)
+    spin = 1.5e3 * max(median(side.queued) for side in warm) + 20.0
+    return spin, next(fewer, trial.options.samples_per_block)
 
 
 def time_compiled(trial: Trial, case: dict, compiler: Worker) -> None:
@@ -226,7 +228,7 @@ def _compile(trial: Trial, case: dict, compiler: Worker) -> str:
 
 def _compiled_time(trial: Trial, case: dict, compiler: Worker) -> Interval:
     warm = reference_block(trial, case, max(WARM_SAMPLES), WARM_SPIN, compiler)
-    spin, samples = 1.5e3 * median(warm.queued) + 20.0, samples_for(trial, warm.median)
+    spin, samples = shape(trial, [warm])
     board = trial.board()
     blocks = (reference_block(trial, case, samples, spin, compiler) for _ in range(COMPILED_BLOCKS))
     return figures.time_of([board.net(block.times) for block in blocks])

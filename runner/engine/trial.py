@@ -14,10 +14,10 @@ from typing import Any
 from benchmark import vocabulary as words
 from runner.engine import protocol
 from runner.engine.clocks import Clocks
+from runner.engine.folders import without_folders
 from runner.engine.model import Candidate, Declined, DeviceSpec, JudgeFailure, Options
 from runner.engine.operators import is_delegated
 from runner.engine.physics import Board
-from runner.engine.places import without_places
 from runner.engine.proof import Observed, read_observed
 from runner.engine.report import CaseResult, Report
 from runner.engine.source import Source
@@ -340,7 +340,7 @@ class Trial:
         if error.get("memory") is True:
             return Verdict(words.OUT_OF_MEMORY, text)
         if self.device.kind == "cpu" and NEEDS_GPU.search(text):
-            return Declined(f"needs a GPU: {without_places(text)[:300]}")
+            return Declined(f"needs a GPU: {without_folders(text)[:300]}")
         if self.device.kind == "cuda" and BROKEN_CONTEXT.search(text):
             return Verdict(words.CRASHED, f"its CUDA context broke: {text}")
         self.report.add("traceback", str(error.get("trace"))[:4000], self.current)
