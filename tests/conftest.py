@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from types import ModuleType
 
 import hypothesis
 import pytest
@@ -33,6 +34,14 @@ NEEDS = {
     "servers": (has_servers, "KBX_TEST_DATABASE_URL and KBX_TEST_BROKER_URL are not set"),
     "gpu": (has_gpu, "no NVIDIA GPU on this machine"),
 }
+
+
+@pytest.fixture(scope="session")
+def make() -> ModuleType:
+    """Rows as the pages' tests make them. Not before Django is set up."""
+    from tests.leaderboard import factories
+
+    return factories
 
 
 @pytest.fixture(autouse=True)

@@ -1,11 +1,8 @@
 """A real Chromium against a live server. What a page says on the console fails its test."""
 
-import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -13,15 +10,6 @@ from playwright.sync_api import Browser, Page, sync_playwright
 # Playwright's loop runs in the test's thread, where Django would refuse to query.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="session")
-def make() -> ModuleType:
-    path = Path(__file__).parents[1] / "leaderboard" / "factories.py"
-    spec = importlib.util.spec_from_file_location("browser_factories", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="session")

@@ -1,27 +1,10 @@
 """A small site for tests of pages: two GPUs, two methods, and everything that must be hidden."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
 from benchmark import vocabulary
-
-
-def _load_factories() -> ModuleType:
-    """By path: pytest's importlib mode has no package to import them from."""
-    spec = importlib.util.spec_from_file_location(
-        "leaderboard_factories", Path(__file__).with_name("factories.py")
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="session")
-def make() -> ModuleType:
-    return _load_factories()
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """Rows for tests of the whole site, made by the factories that the pages' tests use."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from types import ModuleType
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -15,18 +13,6 @@ import psycopg2
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def make() -> ModuleType:
-    """By path: pytest's importlib mode has no package to import them from."""
-    path = Path(__file__).parents[1] / "leaderboard/factories.py"
-    spec = importlib.util.spec_from_file_location("site_factories", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@ test_backups with a folder for the backups.
 """
 
 import hashlib
-import importlib.util
 import json
 import sys
 from io import StringIO
@@ -18,19 +17,10 @@ from django.apps import apps  # noqa: E402  needs the settings
 from django.core.management import CommandError, call_command  # noqa: E402  as above
 from django.test import Client  # noqa: E402  as above
 
-
-def factories() -> Any:
-    path = Path(__file__).parents[1] / "leaderboard/factories.py"
-    spec = importlib.util.spec_from_file_location("site_factories", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.leaderboard import factories as make  # noqa: E402  as above
 
 
 def fill() -> None:
-    make = factories()
     gpu = make.gpu()
     tasks = [make.task(slug) for slug in ("relu", "gelu", "silu")]
     for at, slug in enumerate(("alpha", "beta", "gamma")):
