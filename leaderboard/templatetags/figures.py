@@ -12,13 +12,14 @@ from django.utils.html import escape, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from leaderboard import figures
-from leaderboard.listing import listing
+from leaderboard.listing import listing, unseen
 from leaderboard.rows import Cell
 
 register = template.Library()
 register.filter("figure", figures.figure)
 register.filter("error_figure", figures.error_figure)
 register.filter("listing", listing)
+register.filter("unseen", unseen)
 register.filter("speed_word", figures.speed_word)
 
 _CODE = re.compile(r"`([^`]+)`")
