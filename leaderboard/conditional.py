@@ -4,10 +4,13 @@ Pages that a visitor without a session gets are the same for all of them and cha
 board's generation only, so that names their version (ETag, and Last-Modified where it is exact),
 and the process keeps the newest ones as they were sent. Whoever has a session gets a page of their
 own that nothing keeps and no cache may share.
+
+What a link alone may lead to is the visitor's: who may have it is asked each time, and what the
+process keeps is kept apart by what they may see.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache, wraps
 from pathlib import Path
 
@@ -22,7 +25,7 @@ from benchmark.web import wants_fragment
 from leaderboard import kept
 
 View = Callable[..., HttpResponse]
-DEPENDS_ON = ("Cookie", "HX-Request")
+DEPENDS_ON = ("Cookie", "Authorization", "HX-Request")
 MADE_BY = ("benchmark", "leaderboard", "runner", "kbx_site", "templates", "static")
 
 
@@ -49,6 +52,29 @@ def conditional(view: View) -> View:
         return response
 
     return answer  # type: ignore[return-value]  # a 304 is an HttpResponse too
+
+
+def kept_for(
+    request: HttpRequest, may: Hashable, make: Callable[[], HttpResponse], form: str = ""
+) -> HttpResponseBase:
+    """What everybody gets who may see the same of this address, kept until something changes.
+
+    `may` is what this visitor may see, asked just now, and tells apart whoever may see something
+    else; `form` likewise, where the same is written in several ways. Only the visitor's own cache
+    keeps the answer, and asks each time.
+    """
+    seen = kept.seen()
+    request.generation = seen.generation  # type: ignore[attr-defined]  # read by `generation`
+    if not seen.generation:
+        return for_one(make())
+    etag = version(seen, may, form)
+    response = get_conditional_response(request, etag)
+    if response is None:
+        place = (etag, request.get_host(), str(request.scheme), request.path)
+        response = kept.OF_ONE.get(place) or kept.OF_ONE.put(place, make())
+    if response.status_code in (200, 304):
+        response["ETag"] = etag
+    return for_one(response)
 
 
 def personal(view: View) -> View:
@@ -78,12 +104,12 @@ def for_one(response: HttpResponseBase) -> HttpResponseBase:
     return response
 
 
-def version(seen: Board, is_fragment: bool) -> str:
+def version(seen: Board, *facts: object) -> str:
     """A weak ETag: equal texts, not equal bytes. The date is in it because generations begin anew
-    where a database does.
+    where a database does; `facts` are what else tells answers of one address apart.
     """
-    facts = (release(), seen.generation, seen.changed_at.timestamp(), is_fragment)
-    return f'W/"{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"'
+    every = (release(), seen.generation, seen.changed_at.timestamp(), *facts)
+    return f'W/"{hashlib.sha256(repr(every).encode()).hexdigest()[:32]}"'
 
 
 def last_modified(seen: Board) -> int | None:

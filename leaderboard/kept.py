@@ -32,6 +32,7 @@ KEPT_RESULTS = 16  # of a GPU, lane and round: 8,800 take about 4 MB
 
 KEPT_STATES = 4
 KEPT_ANSWERS = 128  # the largest has 300 KB, most a tenth of that
+LARGEST_ANSWER = 2**19  # bytes; a run's page is as long as its source, which strangers write
 
 
 class Answers:
@@ -53,8 +54,9 @@ class Answers:
         return HttpResponse(content, headers=headers)
 
     def put(self, place: tuple[str, ...], response: HttpResponse) -> HttpResponse:
-        """The answer, kept when it is a whole one that sets no cookie."""
-        if response.status_code == 200 and not response.streaming and not response.cookies:
+        """The answer, kept when it is a whole one that sets no cookie and is not huge."""
+        is_whole = response.status_code == 200 and not response.streaming and not response.cookies
+        if is_whole and len(response.content) <= LARGEST_ANSWER:
             with self._lock:
                 self._answers[place] = (response.content, dict(response.headers))
                 while len(self._answers) > self._limit:
@@ -67,7 +69,7 @@ class Answers:
 
 
 ANSWERS = Answers(KEPT_ANSWERS)
-
+OF_ONE = Answers(KEPT_ANSWERS)  # of single runs: there are too many of them to share the place
 
 _BOARDS: Derived[tuple[BoardData, Board]] = Derived(KEPT_BOARDS)
 _RESULTS: Derived[tuple[Result, ...]] = Derived(KEPT_RESULTS)
@@ -125,7 +127,7 @@ def forget() -> None:
     _gpus.cache_clear()
     _scene.cache_clear()
     _STATES.clear()
-    for kept in (_BOARDS, _RESULTS, _FOUND, _LATEST, ANSWERS):
+    for kept in (_BOARDS, _RESULTS, _FOUND, _LATEST, ANSWERS, OF_ONE):
         kept.forget()
 
 

@@ -81,7 +81,7 @@ class MethodRounds(PublicView):
 
     @describe("method_rounds", s.MethodRoundsSerializer, query.GPU, tag="analysis")
     def get(self, request: Request, slug: str) -> Response:
-        card = method_card(slug)
+        card = method_card(slug, request.user)
         offered = rounds.devices(card.method.id, query.gpus(request))
         gpu = query.gpu_among(request, offered)
         found = rounds.refined(query.generation(request), card.method.id, gpu) if gpu else None

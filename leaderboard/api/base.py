@@ -4,13 +4,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from leaderboard.conditional import conditional
+from leaderboard.conditional import conditional, for_one
 
 SAFE = ("GET", "HEAD")
 View = Callable[..., HttpResponse]
@@ -20,7 +21,7 @@ class ReadView(APIView):
     """GET only. What is listed is shown to whoever asks, so nobody has to say who they are."""
 
     http_method_names = ["get", "head"]
-    authentication_classes: list[Any] = []
+    authentication_classes: Any = ()
     permission_classes = [AllowAny]  # so that another verb is a 405, not a 403
 
 
@@ -39,10 +40,20 @@ class PublicView(ReadView):
         kept = conditional(rendered)
 
         @wraps(view)
-        def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if cls.authentication_classes and "Authorization" in request.headers:
+                return for_one(rendered(request, *args, **kwargs))
             return (kept if request.method in SAFE else rendered)(request, *args, **kwargs)
 
         return answer
+
+
+class OwnView(PublicView):
+    """A `PublicView` that shows an account its own, too: whoever says who they are gets an answer
+    that nobody keeps.
+    """
+
+    authentication_classes: Any = api_settings.DEFAULT_AUTHENTICATION_CLASSES
 
 
 def describe(operation: str, answer: Any, *parameters: Any, tag: str) -> Callable[[Any], Any]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,7 +12,7 @@ from benchmark.models import Method, Task
 from leaderboard import kept, summaries
 from leaderboard.api import query
 from leaderboard.api import serializers as s
-from leaderboard.api.base import PublicView, describe
+from leaderboard.api.base import OwnView, PublicView, describe
 from leaderboard.filters import Choice, unknown
 from leaderboard.rows import Board, GpuRow
 from leaderboard.selectors import methods, tasks
@@ -113,23 +112,22 @@ class Methods(PublicView):
         return pages.get_paginated_response(s.MethodLineSerializer(rows, many=True).data)
 
 
-def method_card(slug: str) -> methods.Card:
+def method_card(slug: str, user: Any) -> methods.Card:
     """The method of this slug, or the one that it was merged into; 404 with near misses."""
-    nobody = AnonymousUser()
-    card = methods.card(slug, nobody) or methods.card(
-        methods.merged_into(slug, nobody) or slug, nobody
-    )
+    card = methods.card(slug, user) or methods.card(methods.merged_into(slug, user) or slug, user)
     if card is None:
         raise unknown("method", slug, methods.method_slugs())
     return card
 
 
-class MethodPage(PublicView):
-    """A method on each GPU: summary, rounds, and its history over submissions."""
+class MethodPage(OwnView):
+    """A method on each GPU: summary, rounds, and its history over submissions. Your own is found
+    before it is listed, too.
+    """
 
     @describe("method", s.MethodPageSerializer, tag="methods")
     def get(self, request: Request, slug: str) -> Response:
-        card = method_card(slug)
+        card = method_card(slug, request.user)
         gpus = query.gpus(request)
         on_gpus, rounds = methods.on_gpus(card.method, gpus)
         found = {

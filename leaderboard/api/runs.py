@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet
+from django.http import HttpResponse, HttpResponseBase
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,6 +17,7 @@ from benchmark.models import CountingRun, Run, Task
 from leaderboard.api import query
 from leaderboard.api import serializers as s
 from leaderboard.api.base import PublicView, describe
+from leaderboard.conditional import kept_for
 from leaderboard.figures import interval, verdict_word
 from leaderboard.filters import FINAL, MAX_ROUND
 from leaderboard.rows import COUNTED
@@ -52,23 +54,37 @@ class RunPage(APIView):
     http_method_names = ["get", "head"]
 
     @describe("run", s.RunPageSerializer, tag="runs")
-    def get(self, request: Request, uuid: UUID) -> Response:
-        found = runs.run_page(uuid, request.user)
-        if found is None:
+    def get(self, request: Request, uuid: UUID) -> HttpResponseBase:
+        seen_by = runs.access(uuid, request.user)
+        if seen_by is None:
             raise Problem(
                 f"There is no run {uuid} here, or it is not public.",
                 "check the uuid, or send the key of the account that it belongs to",
                 code="not-found",
                 status_code=status.HTTP_404_NOT_FOUND,
             )
-        if found.withdrawn_at:
+        if seen_by.is_withdrawn:
             raise withdrawn()
-        hidden = found.source_is_hidden
-        builds = () if hidden else static.portability(found.source_sha256).rows
-        answer = {"run": _Shown(found), "builds": builds}
-        response = Response(s.RunPageSerializer(answer).data)
-        response["Cache-Control"] = "private, no-cache"
-        return response
+        return kept_for(
+            request._request,
+            seen_by,
+            lambda: _rendered(request, _run(uuid, seen_by)),
+            form=request.accepted_media_type,
+        )
+
+
+def _run(uuid: UUID, seen_by: runs.Access) -> dict[str, Any]:
+    found = runs.run_page(uuid, seen_by)
+    hidden = found.source_is_hidden
+    builds = () if hidden else static.portability(found.source_sha256).rows
+    return dict(s.RunPageSerializer({"run": _Shown(found), "builds": builds}).data)
+
+
+def _rendered(request: Request, answer: dict[str, Any]) -> HttpResponse:
+    """As bytes, which can be kept."""
+    renderer = request.accepted_renderer
+    content = renderer.render(answer, request.accepted_media_type, {})
+    return HttpResponse(content, content_type=renderer.media_type)
 
 
 class _Shown:

@@ -6,13 +6,26 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from benchmark import vocabulary
-from benchmark.models import Audit, Measurement, Run, Submission
+from benchmark.models import Audit, Measurement, Run, Source, Submission
 from leaderboard.figures import Interval, interval, verdict_word
 from leaderboard.rows import COUNTED, Recorded
 from leaderboard.selectors.board import recorded_row, state_of
+
+READ = (  # of a run and of what it belongs to: their other texts are long
+    *("uuid", "origin", "task_digest", "judge_version", "verdict", "stage", "detail", "speedup"),
+    *("speedup_low", "speedup_high", "is_suspect", "findings", "kernels", "seconds", "environment"),
+    *("log_tail", "peak_memory_bytes", "created_at", "candidate__round", "candidate__place"),
+    *("candidate__source_id", "gpu__name", "gpu__slug", "gpu__architecture", "gpu__can_time"),
+    *("candidate__task__slug", "candidate__task__category", "candidate__task__digest"),
+    *(
+        f"candidate__submission__{name}"
+        for name in ("uuid", "label", "visibility", "withdrawn_at", "recorded")
+    ),
+    *("candidate__submission__method__name", "candidate__submission__method__slug"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +129,46 @@ class RunPage:
         return f"{self.task}.py"
 
 
-def run_page(uuid: UUID, user: Any) -> RunPage | None:
-    """The run, or None where it doesn't exist or this user may not see it: no difference shown."""
-    run = (
-        Run.objects.filter(candidate__submission__in=Submission.objects.visible_to(user), uuid=uuid)
-        .select_related(
-            "gpu", "candidate__task", "candidate__source", "candidate__submission__method"
-        )
-        .annotate(may_read=Exists(_readable(user).filter(pk=OuterRef("candidate__submission"))))
-        .first()
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a visitor may see of a run, as its submission is now. Visitors with equal access see the
+    same of it.
+    """
+
+    submission: int
+    visibility: str
+    is_withdrawn: bool
+    may_read: bool  # the source, and what quotes it
+
+
+def access(uuid: UUID, user: Any) -> Access | None:
+    """None where the run doesn't exist or this user may not see it: no difference shown."""
+    readable = Submission.objects.with_sources_for(user).filter(pk=OuterRef("pk"))
+    rows = (
+        Submission.objects.visible_to(user)
+        .filter(candidates__runs__uuid=uuid)
+        .annotate(is_readable=Exists(readable))
+        .order_by()
+        .values_list("pk", "visibility", "withdrawn_at", "is_readable")
     )
-    if run is None:
-        return None
-    found = _page(run)
-    return found if run.may_read or found.withdrawn_at else _without_source(found)
+    for pk, visibility, withdrawn_at, may_read in rows:
+        return Access(pk, visibility, withdrawn_at is not None, may_read)
+    return None
 
 
-def _readable(user: Any) -> QuerySet[Submission]:
-    return Submission.objects.with_sources_for(user)
+def run_page(uuid: UUID, seen_by: Access) -> RunPage:
+    """Everything of the run that this access shows.
+
+    Several small queries: a database plans one over all these tables for longer than it runs it.
+    """
+    run = (
+        Run.objects.filter(uuid=uuid, candidate__submission=seen_by.submission)
+        .select_related("gpu", "candidate__task", "candidate__submission__method")
+        .only(*READ)
+        .get()
+    )
+    found = _page(run, Source.objects.get(pk=run.candidate.source_id))
+    return found if seen_by.may_read or seen_by.is_withdrawn else _without_source(found)
 
 
 def _without_source(page: RunPage) -> RunPage:
@@ -157,14 +192,16 @@ def run_source(uuid: UUID, user: Any) -> tuple[str, str] | None:
     """The candidate's (task, text), for download; None where hidden, withdrawn or not stored."""
     return (
         Run.objects.filter(
-            candidate__submission__in=_readable(user), candidate__source__size__gt=0, uuid=uuid
+            candidate__submission__in=Submission.objects.with_sources_for(user),
+            candidate__source__size__gt=0,
+            uuid=uuid,
         )
         .values_list("candidate__task__slug", "candidate__source__text")
         .first()
     )
 
 
-def _page(run: Run) -> RunPage:
+def _page(run: Run, source: Source) -> RunPage:
     candidate, submission = run.candidate, run.candidate.submission
     task = candidate.task
     speedup = interval(run.speedup, run.speedup_low, run.speedup_high)
@@ -201,8 +238,8 @@ def _page(run: Run) -> RunPage:
         state=state,
         task_digest=run.task_digest,
         judge_version=run.judge_version,
-        source=candidate.source.text,
-        source_sha256=candidate.source.sha256,
+        source=source.text,
+        source_sha256=source.sha256,
         place=candidate.place,
         findings=tuple(run.findings),
         kernels=tuple(run.kernels),
@@ -216,7 +253,7 @@ def _page(run: Run) -> RunPage:
         recorded=recorded_row(submission.recorded, candidate.round)
         if submission.recorded
         else None,
-        source_is_stored=candidate.source.is_stored,
+        source_is_stored=source.is_stored,
         source_is_hidden=False,
     )
 

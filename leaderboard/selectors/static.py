@@ -68,8 +68,8 @@ class Portability:
 
 def portability(source_sha256: str) -> Portability:
     """Whoever may see the source may see this: the caller has checked. One query."""
-    newest = StaticBuild.objects.filter(source=source_sha256).newest()
-    found = {build.architecture: build for build in newest}
+    oldest_first = StaticBuild.objects.filter(source=source_sha256).order_by("created_at", "id")
+    found = {build.architecture: build for build in oldest_first}  # a newer Triton's supersedes
     rows = tuple(_row(one, found.get(one.slug)) for one in ARCHITECTURES) if found else ()
     last = max(found.values(), key=lambda build: build.created_at, default=None)
     states = [build.state for build in found.values()]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -16,7 +16,14 @@ from benchmark.web import page, viewer, wants_fragment
 from leaderboard import kept, summaries
 from leaderboard.charts.base import Table, csv_text
 from leaderboard.charts.registry import CHARTS
-from leaderboard.conditional import conditional, generation, personal
+from leaderboard.conditional import (
+    conditional,
+    for_one,
+    generation,
+    has_session,
+    kept_for,
+    personal,
+)
 from leaderboard.filters import read_choice, unknown
 from leaderboard.rows import Board as Ranking
 from leaderboard.rows import GpuRow, Standing
@@ -142,11 +149,18 @@ def method(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
-@personal
-def run(request: HttpRequest, uuid: UUID) -> HttpResponse:
-    found = runs.run_page(uuid, viewer(request))
-    if found is None:
+def run(request: HttpRequest, uuid: UUID) -> HttpResponseBase:
+    """Who may see it, and how much of it, is asked each time; the rest is kept."""
+    seen_by = runs.access(uuid, viewer(request))
+    if seen_by is None:
         raise Http404(f"There is no run {uuid} here, or it is not public.")
+    if has_session(request):  # the page names its visitor
+        return for_one(_run(request, uuid, seen_by))
+    return kept_for(request, seen_by, lambda: _run(request, uuid, seen_by))
+
+
+def _run(request: HttpRequest, uuid: UUID, seen_by: runs.Access) -> HttpResponse:
+    found = runs.run_page(uuid, seen_by)
     if found.withdrawn_at:
         response = page(request, "leaderboard/withdrawn.html", {"run": found})
         response.status_code = 410

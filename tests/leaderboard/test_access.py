@@ -223,7 +223,7 @@ ENTRIES: dict[str, Entry] = {
     "leaderboard:method-rounds": (method_of, OWN_TOO, REFUSED),
     "leaderboard:rounds-chart": (round_chart_of, LISTED_ALONE, REFUSED),
     "leaderboard:badge": (method_of, LISTED_ALONE, REFUSED),
-    "api:method": (method_of, LISTED_ALONE, REFUSED),
+    "api:method": (method_of, OWN_TOO, REFUSED),
     "api:method-rounds": (method_of, LISTED_ALONE, REFUSED),
     # A run's.
     "leaderboard:run": (run_of, like(ALL, OWN, GONE, OWN_GONE), REFUSED),

@@ -14,6 +14,7 @@ from benchmark.models import Audit, Board, Submission
 from leaderboard import conditional, kept
 from leaderboard.charts.registry import CHARTS
 from runner import dispatch
+from runner.accounts import keys
 from runner.models import Job
 
 PUBLIC = [
@@ -145,15 +146,149 @@ def test_who_is_logged_in_gets_a_page_that_no_cache_shares(client, settled, url)
     assert "ETag" not in response
 
 
-def test_a_run_that_was_made_private_is_not_answered_from_what_was_known(client, settled):
-    """A run's page may be reached by its link alone, so nobody but the visitor keeps it."""
-    url = f"/runs/{settled.fast.uuid}/"
+RUN, IN_API = "/runs/{}/", "/api/v1/runs/{}/"
+OF_A_RUN = pytest.mark.parametrize("address", [RUN, IN_API])
+
+
+@OF_A_RUN
+def test_a_run_that_is_known_already_costs_two_queries_and_is_not_sent_again(
+    client, settled, address
+):
+    url = address.format(settled.fast.uuid)
     first = client.get(url)
-    assert "private" in first["Cache-Control"]
-    assert "ETag" not in first
-    settled.alpha.visibility = vocabulary.PRIVATE
-    settled.alpha.save()
-    assert client.get(url).status_code == 404
+    for headers, status in [({}, 200), ({"If-None-Match": first["ETag"]}, 304)]:
+        with CaptureQueriesContext(connection) as queries:
+            again = client.get(url, headers=headers)
+        assert (again.status_code, len(queries)) == (status, 2)  # who may see it, the generation
+        assert again["ETag"] == first["ETag"]
+        assert again.content == (first.content if status == 200 else b"")
+
+
+@OF_A_RUN
+def test_only_the_visitors_own_cache_keeps_a_run(client, settled, address):
+    """It may be reached by its link alone."""
+    first = client.get(address.format(settled.fast.uuid))
+    for response in (first, ask(client, address.format(settled.fast.uuid), first)):
+        assert {"private", "no-cache"} <= set(response["Cache-Control"].split(", "))
+        assert {"Cookie", "Authorization"} <= set(response["Vary"].split(", "))
+        assert "Last-Modified" not in response
+
+
+@OF_A_RUN
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"visibility": vocabulary.PRIVATE}, 404),
+        ({"withdrawn_at": timezone.now()}, 410),
+        ({"visibility": vocabulary.UNLISTED}, 200),
+        ({"source_visibility": vocabulary.HIDDEN}, 200),
+    ],
+)
+def test_what_became_of_a_run_is_told_whoever_knew_it(client, settled, address, fields, status):
+    """Written past everything that raises the generation: who may see it is asked each time."""
+    url = address.format(settled.fast.uuid)
+    first = client.get(url)
+    assert b"clamp" in first.content
+    Submission.objects.filter(pk=settled.alpha.pk).update(**fields)
+    for response in (client.get(url), ask(client, url, first)):
+        assert response.status_code == status
+        assert ("ETag" in response) == (status == 200)
+        assert (b"clamp" in response.content) == (fields == {"visibility": vocabulary.UNLISTED})
+
+
+@OF_A_RUN
+def test_what_an_owner_or_moderator_sees_of_a_run_is_kept_for_nobody_else(client, settled, address):
+    """Whoever asks first: the owner and moderators see the hidden source, others never."""
+    url = address.format(settled.fast.uuid)
+    owner, moderator = (User.objects.create_user(name) for name in ("owner", "moderator"))
+    User.objects.filter(pk=moderator.pk).update(is_staff=True)
+    Submission.objects.filter(pk=settled.alpha.pk).update(
+        submitted_by=owner, source_visibility=vocabulary.HIDDEN
+    )
+    for user in (owner, None, moderator, None):
+        if user:
+            client.force_login(User.objects.get(pk=user.pk))
+        else:
+            client.logout()
+        page = client.get(url).content
+        assert (b"clamp" in page) == bool(user), user
+        assert not (b"moderator" in page or b">owner<" in page) or user
+
+
+@OF_A_RUN
+def test_a_private_run_that_its_owner_asked_for_is_nobodys(client, settled, address):
+    url = address.format(settled.fast.uuid)
+    owner = User.objects.create_user("owner")
+    Submission.objects.filter(pk=settled.alpha.pk).update(
+        submitted_by=owner, visibility=vocabulary.PRIVATE
+    )
+    client.force_login(owner)
+    mine = client.get(url)
+    assert mine.status_code == 200
+    client.logout()
+    etag = mine.get("ETag", '"x"')
+    assert client.get(url, headers={"If-None-Match": etag}).status_code == 404
+
+
+@OF_A_RUN
+def test_an_audit_is_on_a_runs_page_at_once(client, settled, address):
+    url = address.format(settled.fast.uuid)
+    first = client.get(url)
+    change_audit(settled)
+    again = ask(client, url, first)
+    assert again.status_code == 200
+    assert b"returns a constant" in again.content
+
+
+def test_a_key_sees_its_owners_run_through_the_api_and_leaves_it_to_nobody(client, settled):
+    owner = User.objects.create_user("owner")
+    bearer = {"Authorization": f"Bearer {keys.make(owner, 'mine').secret}"}
+    Submission.objects.filter(pk=settled.alpha.pk).update(
+        submitted_by=owner, visibility=vocabulary.PRIVATE
+    )
+    url = IN_API.format(settled.fast.uuid)
+    assert [client.get(url, headers=sent).status_code for sent in ({}, bearer, {})] == [
+        404,
+        200,
+        404,
+    ]
+
+
+def test_a_run_is_kept_apart_by_how_it_is_written(client, settled):
+    url = IN_API.format(settled.fast.uuid)
+    plain = client.get(url)
+    indented = client.get(url, headers={"Accept": "application/json; indent=4"})
+    assert plain.json() == indented.json()
+    assert len(indented.content) > len(plain.content)
+    assert client.get(url).content == plain.content
+
+
+def test_an_unlisted_method_is_its_owners_and_kept_for_nobody(client, settled):
+    """Through the API as on its page, by session and by key; strangers can't tell that it is."""
+    owner = User.objects.create_user("owner")
+    Submission.objects.filter(pk=settled.alpha.pk).update(
+        submitted_by=owner, visibility=vocabulary.UNLISTED
+    )
+    Board.bump()
+    bearer = {"Authorization": f"Bearer {keys.make(owner, 'mine').secret}"}
+    for url in ("/api/v1/methods/alpha/", "/methods/alpha/"):
+        assert client.get(url).status_code == 404, url
+        client.force_login(owner)
+        mine = client.get(url)
+        assert (mine.status_code, "private" in mine["Cache-Control"]) == (200, True), url
+        client.logout()
+        assert client.get(url).status_code == 404, url
+    by_key = client.get("/api/v1/methods/alpha/", headers=bearer)
+    assert (by_key.status_code, "ETag" in by_key) == (200, False)
+    assert "private" in by_key["Cache-Control"]
+    assert client.get("/api/v1/methods/alpha/").status_code == 404
+
+
+def test_a_key_gets_no_kept_answer_and_an_unknown_one_is_refused(client, settled):
+    url = "/api/v1/methods/alpha/"
+    assert "Authorization" in client.get(url)["Vary"]
+    unknown = client.get(url, headers={"Authorization": "Bearer kbx_nobody"})
+    assert unknown.status_code == 401
 
 
 def test_an_unknown_value_is_a_404_that_nobody_keeps(client, settled):
@@ -201,8 +336,10 @@ def test_what_is_kept_is_bounded_and_the_least_asked_leaves():
     assert [answers.get((place,)) is not None for place in ("a", "b", "c")] == [True, False, True]
 
 
-def test_refusals_and_cookies_are_not_kept():
+def test_refusals_cookies_and_huge_answers_are_not_kept():
     answers = kept.Answers(2)
+    answers.put(("huge",), HttpResponse(b"x" * (kept.LARGEST_ANSWER + 1)))
+    assert answers.get(("huge",)) is None
     with_cookie = HttpResponse("mine")
     with_cookie.set_cookie("a", "b")
     answers.put(("cookie",), with_cookie)

@@ -133,6 +133,12 @@ def test_held_back_runs_show_no_speedup_in_the_latest_runs(site, make):
     assert (line.word, line.speedup) == ("suspect", None)
 
 
+def seen(run, user=None):
+    """The run's page as this user, or a visitor, gets it."""
+    seen_by = runs.access(run.uuid, user or AnonymousUser())
+    return seen_by and runs.run_page(run.uuid, seen_by)
+
+
 def test_private_and_withdrawn_submissions_are_in_no_list(site, make):
     hidden = make.submission(make.method("hidden"), visibility=vocabulary.PRIVATE)
     run = make.run(hidden, site.relu, site.h200, speedup=3.0)
@@ -140,7 +146,7 @@ def test_private_and_withdrawn_submissions_are_in_no_list(site, make):
     assert run.uuid not in {line.uuid for line in boards.latest_runs(50)}
     assert "hidden" not in {row.method.slug for row in tasks.matrix(site.relu.pk, boards.gpus())}
     assert methods.card("hidden", AnonymousUser()) is None
-    assert runs.run_page(run.uuid, AnonymousUser()) is None
+    assert runs.access(run.uuid, AnonymousUser()) is None
     assert runs.run_source(run.uuid, AnonymousUser()) is None
 
 
@@ -151,13 +157,13 @@ def test_an_owner_sees_what_is_private(site, make):
     )
     run = make.run(hidden, site.relu, site.h200, speedup=3.0)
     assert methods.card("hidden", owner).method.slug == "hidden"
-    assert runs.run_page(run.uuid, owner).verdict == "passed"
+    assert seen(run, owner).verdict == "passed"
 
 
 def test_an_unlisted_run_is_found_by_its_link_and_in_no_list(site, make):
     quiet = make.submission(make.method("quiet"), visibility=vocabulary.UNLISTED)
     run = make.run(quiet, site.relu, site.h200, speedup=3.0)
-    assert runs.run_page(run.uuid, AnonymousUser()) is not None
+    assert seen(run) is not None
     assert methods.card("quiet", AnonymousUser()) is None
     assert "quiet" not in names(board())
 
@@ -185,7 +191,7 @@ def test_best_runs_are_fastest_first_and_trusted(site, make):
 def test_the_environment_is_flat_for_reading(site, make):
     facts = {"board": {"clocks": {"sm": 1980}, "locked": True}, "stages": ["load", "call"]}
     run = make.run(site.beta, site.add, site.h200, environment=facts)
-    assert runs.run_page(run.uuid, AnonymousUser()).environment == (
+    assert seen(run).environment == (
         ("board clocks sm", 1980),
         ("board locked", "yes"),
         ("stages", "load, call"),
@@ -204,8 +210,8 @@ def test_queries_do_not_grow_with_rows(site, make, django_assert_num_queries):
         boards.board_data(choice)
     with django_assert_num_queries(1):
         boards.latest_runs(10)
-    with django_assert_num_queries(3):
-        runs.run_page(site.fast.uuid, AnonymousUser())
+    with django_assert_num_queries(5):
+        seen(site.fast)
     with django_assert_num_queries(2):
         tasks.contract("relu")
     with django_assert_num_queries(2):
