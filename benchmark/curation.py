@@ -29,6 +29,7 @@ from benchmark.models import (
 )
 
 LABEL_LENGTH = 80
+REASON_LENGTH = 2000
 # Sent in the transaction, before the board is bumped, so that whoever keeps jobs takes back those
 # that are open: `tasks` on `gpus` (None: everywhere), or a `user`'s, with the `reason` to show.
 taken_out = Signal()

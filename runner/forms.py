@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from django import forms
 
 from benchmark import vocabulary
+from benchmark.curation import REASON_LENGTH
 from benchmark.models import Gpu
 from runner import submitting
 from runner.intake import limits
@@ -141,6 +142,18 @@ class ConfirmForm(forms.Form):
     def __init__(self, *args: Any, needs_gpu: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["claimed_on"].required = needs_gpu
+
+
+class WithdrawForm(forms.Form):
+    """`reason`: asked of whoever withdraws another's submission."""
+
+    reason = forms.CharField(
+        max_length=REASON_LENGTH,
+        required=False,
+        label="Why",
+        widget=forms.Textarea(attrs={"rows": 2, "required": True}),
+        help_text="Kept in the history, as the admin keeps it.",
+    )
 
 
 class VisibilityForm(forms.Form):

@@ -92,6 +92,7 @@ class SubmissionPage:
     created_at: datetime
     withdrawn_at: datetime | None
     may_withdraw: bool
+    is_own: bool  # the visitor's
     source_visibility: str
     source_meaning: str
     has_owner: bool
@@ -212,6 +213,7 @@ def submission_page(uuid: UUID, user: Any) -> SubmissionPage | None:
         created_at=submission.created_at,
         withdrawn_at=submission.withdrawn_at,
         may_withdraw=submission.withdrawn_at is None and is_owner(submission, user),
+        is_own=submission.submitted_by_id is not None and submission.submitted_by_id == user.pk,
         source_visibility=submission.source_visibility,
         source_meaning=vocabulary.SOURCE_VISIBILITIES[submission.source_visibility],
         has_owner=submission.submitted_by_id is not None,

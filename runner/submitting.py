@@ -231,11 +231,16 @@ def cancel(submission: Submission, by: Any = None) -> int:
 def withdraw(submission: Submission, by: Any = None, reason: str = "") -> int:
     """Take a submission off the board and its open jobs back; the rows stay as a tombstone.
 
-    Withdrawing it again changes nothing. Returns how many jobs were taken back.
+    Whoever withdraws another's says why. Withdrawing it again changes nothing. Returns how many
+    jobs were taken back.
     """
     row = Submission.objects.select_for_update().get(pk=submission.pk)
     if row.withdrawn_at is not None:
         return 0
+    if by is not None and row.submitted_by_id != by.pk and not reason:
+        raise SubmissionRefused(
+            "it is not yours, and no reason was given", "say why: it is kept in the history"
+        )
     row.withdrawn_at = submission.withdrawn_at = timezone.now()
     row.save(update_fields=["withdrawn_at"])
     role = _role(row, by)

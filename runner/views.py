@@ -12,11 +12,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmark import vocabulary
+from benchmark.curation import REASON_LENGTH
 from benchmark.models import Draft, Submission, Task
 from benchmark.web import page, viewer
 from runner import drafting, selectors, submitting
 from runner.accounts.selectors import own_drafts
-from runner.forms import ConfirmForm, SubmissionForm, VisibilityForm
+from runner.forms import ConfirmForm, SubmissionForm, VisibilityForm, WithdrawForm
 from runner.intake import Intake, limits, read_upload
 from runner.throttling import UploadThrottle
 
@@ -103,13 +104,23 @@ def submission(request: HttpRequest, uuid: UUID) -> HttpResponse:
                 "source_visibility": found.source_visibility,
             }
         ),
+        "withdrawal": WithdrawForm(),
     }
     return page(request, "runner/submission.html", context, fragment="runner/_progress.html")
 
 
 @require_POST
 def withdraw(request: HttpRequest, uuid: UUID) -> HttpResponse:
-    submitting.withdraw(_owned(request, uuid), viewer(request))
+    found = _owned(request, uuid)
+    form = WithdrawForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise submitting.SubmissionRefused(
+                "the reason is unusable", f"write at most {REASON_LENGTH:,} characters"
+            )
+        submitting.withdraw(found, viewer(request), form.cleaned_data["reason"])
+    except submitting.SubmissionRefused as refused:
+        messages.error(request, f"Nothing was changed: {refused.reason}; {refused.remedy}.")
     return redirect("runner:submission", uuid)
 
 

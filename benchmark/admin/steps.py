@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from benchmark.curation import Refused
+from benchmark.curation import REASON_LENGTH, Refused
 from benchmark.models import Gpu, Method
 
 SELECTED = re.compile(r" the selected \w+")  # on a row's own page there is one
@@ -23,7 +23,7 @@ MOST_ROWS = 1000  # of one step: each row is locked, changed and logged
 class Reason(forms.Form):
     reason = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 2, "cols": 80}),
-        max_length=2000,
+        max_length=REASON_LENGTH,
         help_text="Kept in the history.",
     )
 

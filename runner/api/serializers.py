@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from benchmark import vocabulary
+from benchmark.curation import REASON_LENGTH
 from benchmark.models import StaticBuild, Submission
 from runner import submitting
 from runner.intake.limits import MAX_UPLOAD_BYTES
@@ -110,6 +111,12 @@ class SubmissionSerializer(serializers.ModelSerializer):
     def get_refusals(self, submission: Submission) -> list[dict[str, str]]:
         """None of a withdrawn submission's: the tombstone says that it was, no more."""
         return [] if submission.withdrawn_at else list(submission.notes)
+
+
+class WithdrawSerializer(serializers.Serializer):
+    """Why, for the history: needed of whoever withdraws another's submission."""
+
+    reason = serializers.CharField(max_length=REASON_LENGTH, default="", allow_blank=True)
 
 
 class CandidateOutcomeSerializer(serializers.Serializer):

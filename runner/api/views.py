@@ -186,14 +186,21 @@ class SubmissionViewSet(
     @extend_schema(
         operation_id="withdraw",
         tags=TAGS,
-        request=None,
-        responses={200: s.SubmissionSerializer, 403: ErrorSerializer},
+        request=s.WithdrawSerializer,
+        responses={200: s.SubmissionSerializer, 400: ErrorSerializer, 403: ErrorSerializer},
     )
     @action(detail=True, methods=["post"])
     def withdraw(self, request: Request, uuid: UUID) -> Response:
-        """Take your submission off every board; a tombstone stays."""
+        """Take your submission off every board; a tombstone stays. A moderator who withdraws
+        another's says why.
+        """
         submission = self._managed("withdraw")
-        submitting.withdraw(submission, request.user)
+        form = s.WithdrawSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        try:
+            submitting.withdraw(submission, request.user, form.validated_data["reason"])
+        except submitting.SubmissionRefused as refused:
+            raise Problem(refused.reason, refused.remedy, code="refused") from refused
         return Response(s.SubmissionSerializer(submission).data)
 
     def _managed(self, what: str) -> Submission:

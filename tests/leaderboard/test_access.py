@@ -127,6 +127,9 @@ OWN_TOO = like(ALL, OWNERS_METHOD, NOBODY, NOBODY, unlisted=OWNERS_METHOD)
 SEEN, UNSEEN = (403, 302, 403, 302, 302), (404, 302, 404, 302, 302)
 MANAGED = like(SEEN, UNSEEN, SEEN, UNSEEN)
 SEEN_BY_KEY, UNSEEN_BY_KEY = (401, 200, 403, 200, 200), (401, 200, 404, 200, 200)
+TAKEN_BY_KEY = (401, 200, 403, 400, 400)  # a moderator says why, which this test does not
+TAKEN_UNSEEN_BY_KEY = (401, 200, 404, 400, 400)
+WITHDRAWN_BY_KEY = like(TAKEN_BY_KEY, TAKEN_UNSEEN_BY_KEY, SEEN_BY_KEY, UNSEEN_BY_KEY)
 MANAGED_BY_KEY = like(SEEN_BY_KEY, UNSEEN_BY_KEY, SEEN_BY_KEY, UNSEEN_BY_KEY)
 
 # Address: (what names it, from the world and a kind, GET, POST). A GET that differs by kind is a
@@ -240,7 +243,7 @@ ENTRIES: dict[str, Entry] = {
     "api:submission-candidates": (submission_of, like(ALL, OWN, GONE, OWN_GONE), BY_KEY),
     "api:submission-builds": (submission_of, like(ALL, OWN, GONE, OWN_GONE), BY_KEY),
     "api:submission-cancel": (submission_of, REFUSED, MANAGED_BY_KEY),
-    "api:submission-withdraw": (submission_of, REFUSED, MANAGED_BY_KEY),
+    "api:submission-withdraw": (submission_of, REFUSED, WITHDRAWN_BY_KEY),
     # The way in.
     "runner:queue": (NOTHING, ALL, REFUSED),
     "runner:submit": (NOTHING, ALL, (200, 400, 400, 400, 400)),  # a stranger is asked to sign in

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import IntegrityError, transaction
@@ -201,6 +202,17 @@ def test_only_its_submitter_withdraws(client: Client, signed_in: Any) -> None:
     assert signed_in.post(f"{URL}{own}/withdraw/").json()["withdrawn_at"]
     assert client.get(f"{URL}{own}/candidates/").status_code == 410
     assert client.get(f"{URL}{own}/").json()["refusals"] == []
+
+
+def test_a_moderator_who_withdraws_another_ones_says_why(client: Client) -> None:
+    url = f"{URL}{post(client).json()['uuid']}/withdraw/"
+    client.force_login(User.objects.create_user("mod", is_staff=True))
+    refused = client.post(url)
+    assert (refused.status_code, "history" in refused.json()["remedy"]) == (400, True)
+    assert Submission.objects.get().withdrawn_at is None
+    given = {"data": '{"reason": "spam"}', "content_type": "application/json"}
+    assert client.post(url, **given).json()["withdrawn_at"]
+    assert LogEntry.objects.get().change_message.endswith(": spam")
 
 
 def test_a_submission_is_published_and_cancelled_by_its_submitter(

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -205,6 +206,28 @@ def test_only_its_submitter_can_withdraw(client, waiting):
     waiting.refresh_from_db()
     assert waiting.withdrawn_at is not None
     assert "Withdrawn" in client.get(f"/submissions/{waiting.uuid}/").content.decode()
+
+
+def test_a_moderator_who_withdraws_another_ones_says_why(client, waiting):
+    """As in the admin: the reason stands in the same history, in the same words."""
+    url, shown = f"/submissions/{waiting.uuid}/withdraw/", f"/submissions/{waiting.uuid}/"
+    owner = User.objects.create_user("owner")
+    Submission.objects.filter(pk=waiting.pk).update(submitted_by=owner)
+    client.force_login(owner)
+    assert 'name="reason"' not in client.get(shown).content.decode()
+    client.force_login(User.objects.create_user("mod", is_staff=True))
+    assert 'name="reason"' in client.get(shown).content.decode()
+    for reason in ("", "  \n", "x" * 2001):
+        answer = client.post(url, {"reason": reason}, follow=True)
+        assert "Nothing was changed" in answer.content.decode()
+        waiting.refresh_from_db()
+        assert waiting.withdrawn_at is None
+    client.post(url, {"reason": "its author asked by mail"})
+    waiting.refresh_from_db()
+    assert waiting.withdrawn_at is not None
+    [entry] = LogEntry.objects.filter(object_id=str(waiting.pk))
+    assert entry.change_message.startswith("Withdrawn by a moderator, ")
+    assert entry.change_message.endswith(": its author asked by mail")
 
 
 def test_pages_of_a_submission_take_few_queries(client, waiting, django_assert_max_num_queries):
