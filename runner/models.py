@@ -21,8 +21,9 @@ BOARD_SILENCE = timedelta(seconds=90)  # boards announce themselves every 15 s
 
 class DeviceQuerySet(models.QuerySet["Device"]):
     def online(self) -> "DeviceQuerySet":
-        """Heard of lately, whether they take jobs or not."""
-        return self.filter(last_seen_at__gt=timezone.now() - BOARD_SILENCE)
+        """Heard of lately and not gone since, whether they take jobs or not."""
+        lately = self.filter(last_seen_at__gt=timezone.now() - BOARD_SILENCE)
+        return lately.exclude(state=vocabulary.GONE)
 
     def serving(self) -> "DeviceQuerySet":
         """There, and taking jobs."""

@@ -42,6 +42,17 @@ def test_a_board_of_the_sites_version_is_let_in(h200: Gpu, tasks: dict[str, str]
     assert list(Device.objects.serving()) == [board]
 
 
+def test_a_drained_board_is_online_no_more(h200: Gpu, tasks: dict[str, str]) -> None:
+    """Its host said that it ends: until its announcement was old, the queue counted it."""
+    announce("serving", tasks=tasks)
+    assert [(row.devices, row.serving) for row in selectors.queues()] == [(1, 1)]
+    announce("draining", tasks=tasks)
+    assert [(row.devices, row.serving) for row in selectors.queues()] == [(1, 0)]
+    announce("gone", tasks=tasks)
+    assert not Device.objects.online().exists()
+    assert sum(row.devices for row in selectors.queues()) == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
