@@ -9,6 +9,7 @@ change its digest.
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
 import functools
 import hashlib
@@ -146,7 +147,7 @@ def _definition(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
     if path is None:
         raise TypeError(f"{thing.__module__}.{thing.__qualname__} has no source to fingerprint")
     tree = _definitions(path)[thing.__qualname__]
-    return ast.unparse(tree), sorted(_used(thing, tree), key=lambda pair: pair[0])
+    return _text_of(tree), sorted(_used(thing, tree), key=lambda pair: pair[0])
 
 
 @functools.cache
@@ -177,6 +178,48 @@ def _normalized(tree: ast.AST) -> ast.AST:
             if ast.get_docstring(node, clean=False) is not None:
                 node.body = node.body[1:] or [ast.Pass()]
     return tree
+
+
+def _text_of(tree: ast.AST) -> str:
+    """The code as Python 3.11 writes it. Later ones write f-strings in another way, and a site and
+    its hosts need not be of one Python.
+    """
+    return ast.unparse(_FormattedAlike().visit(copy.deepcopy(tree)))
+
+
+QUOTES = ("'", '"', '"""', "'''")
+IN_PARENTHESES = (ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom)
+
+
+class _FormattedAlike(ast.NodeTransformer):
+    """Puts a name in the place of each f-string: its text, which `unparse` then writes as it is."""
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.Name:
+        self.generic_visit(node)
+        text = "".join(map(self._part, node.values))
+        quote = next((one for one in QUOTES if one not in text), None)
+        if quote is None or "\n" in text or text.endswith(quote[0]):
+            raise TypeError(f"{text!r} has no text that all Pythons write alike: take it apart")
+        return ast.Name(id=f"f{quote}{text}{quote}")
+
+    def _part(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Constant):
+            text = str(node.value).replace("{", "{{").replace("}", "}}")
+            return text.encode("unicode_escape").decode() if "\\" in repr(text) else text
+        assert isinstance(node, ast.FormattedValue)
+        value = ast.unparse(node.value)
+        if isinstance(node.value, IN_PARENTHESES):
+            value = f"({value})"
+        space = " " if value.startswith("{") else ""
+        kind = f"!{chr(node.conversion)}" if node.conversion != -1 else ""
+        form = f":{_spec(node.format_spec)}" if node.format_spec else ""
+        return f"{{{space}{value}{kind}{form}}}"
+
+
+def _spec(text: ast.expr) -> str:
+    """What stands behind the colon: an f-string that was put in a name's place, without quotes."""
+    assert isinstance(text, ast.Name)
+    return text.id[2:-1]
 
 
 def _used(thing: Any, tree: ast.AST) -> Iterator[tuple[str, Any]]:

@@ -1,5 +1,6 @@
 """What a digest follows and what it leaves alone."""
 
+import ast
 import dataclasses
 import importlib.util
 import json
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmark import suite
+from benchmark.suite import digest
 from benchmark.suite.checks import Close
 from benchmark.suite.inputs import with_options
 
@@ -92,3 +94,24 @@ def test_the_releases_digests_are_written_down() -> None:
         "contracts changed, and results of the former ones will be stale: when that is meant, "
         ".venv/bin/kbx tasks --digests > benchmark/suite/digests.json"
     )
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (
+            """f"[{a:g}, {b.c}{')' if d else ']'}]\"""",
+            """f"[{a:g}, {b.c}{(')' if d else ']')}]\"""",
+        ),
+        ("""f"{a!r} of {{b}} {c:{width}}\"""", """f'{a!r} of {{b}} {c:{width}}'"""),
+        ("""f"{x['k']} is {{1}}, {({1: 2})}\"""", """f"{x['k']} is {{1}}, { {1: 2}}\""""),
+    ],
+)
+def test_every_python_writes_an_f_string_alike(expression, text):
+    """Later ones than 3.11 write them otherwise: hosts of 3.12 had two contracts of their own."""
+    assert digest._text_of(ast.parse(expression)) == text
+
+
+def test_an_f_string_without_one_text_is_refused():
+    with pytest.raises(TypeError, match="take it apart"):
+        digest._text_of(ast.parse("""f'{a} \\' "'"""))
