@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import lru_cache
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from leaderboard.statistics.correlation import Agreement, agreement
 TAIL = 40  # one part in 40 beyond each end: 95 % between; whole, as 2**n is exact
 # Bins of the largest over the smallest speedup: quarter powers of two, wide enough to count in.
 BIN = 0.25
+KEPT_SHARES = 512  # of a method on the devices of a page: 10 KB each
 
 
 class Place(NamedTuple):
@@ -202,13 +203,6 @@ def disagreements(found: Grid) -> tuple[Disagreement, ...]:
     )
 
 
-def pairs(found: Grid, places: Mapping[int, Mapping[int, int]]) -> tuple[Pair, ...]:
-    """Every two devices. `places`: device -> method -> place on its board, by what ranks there."""
-    tasks = numpy().array([place.task for place in found.places], dtype=int)
-    columns = combinations(range(len(found.columns)), 2)
-    return tuple(_pair(found, left, right, tasks, places) for left, right in columns)
-
-
 def ratios(found: Grid) -> tuple[Ratio, ...]:
     """Largest first: candidates timed on two GPUs or more."""
     np = numpy()
@@ -293,7 +287,17 @@ def relative(own: Grid) -> Relative | None:
     common = own.speed[timed[:, used].all(axis=1)][:, used]
     if len(used) < 2 or not len(common):
         return None
-    gpus = [own.gpus[at].id for at in used.tolist()]
+    gpus = tuple(own.gpus[at].id for at in used.tolist())
+    return _shares(gpus, common.tobytes())
+
+
+@lru_cache(maxsize=KEPT_SHARES)
+def _shares(gpus: tuple[int, ...], speeds: bytes) -> Relative:
+    """Of candidates x GPUs, float64, row by row. Most methods are as they were when a result of
+    one has come.
+    """
+    np = numpy()
+    common = np.frombuffer(speeds).reshape(-1, len(gpus))
     means = np.log(common).mean(axis=0).tolist()
     best = max(range(len(gpus)), key=lambda at: (means[at], -gpus[at]))
     shares = (common / common[:, [best]]).T.tolist()
@@ -305,12 +309,19 @@ def relative(own: Grid) -> Relative | None:
     return Relative(len(common), gpus[best], {int(p.key): p.speedup for p in placed if p.speedup})
 
 
-def _pair(
-    found: Grid, left: int, right: int, tasks: Array, places: Mapping[int, Mapping[int, int]]
+def pair(
+    found: Grid,
+    left: int,
+    right: int,
+    left_places: Mapping[int, int],
+    right_places: Mapping[int, int],
 ) -> Pair:
-    """Of two columns. `tasks` of the rows."""
+    """Two columns; nothing of the others is in it. `..._places`: method -> its place on the
+    device's board, by what ranks there.
+    """
     first, second = found.gpus[left], found.gpus[right]
     judged = (found.solved[:, [left, right]] >= 0).all(axis=1)
+    tasks = numpy().array([place.task for place in found.places], dtype=int)
     solved = [found.solved[judged, column] == 1 for column in (left, right)]
     return Pair(
         first,
@@ -322,7 +333,7 @@ def _pair(
         kernels=_kernels(found.speed[:, [left, right]], tasks)
         if first.can_time and second.can_time
         else None,
-        methods=_methods(places.get(first.id, {}), places.get(second.id, {})),
+        methods=_methods(left_places, right_places),
     )
 
 

@@ -68,10 +68,11 @@ class Findings:
         return next(iter(self.all_endings.failures), None)
 
 
-Reached = dict[str, tuple[Kernel, float, bool]]  # by run: kernel, bandwidth, whether measured
+Reached = tuple[Kernel, float, bool]  # kernel, bandwidth, whether measured
+Held = dict[str, tuple[tuple[str, str, str], Reached | None]]  # by run: names, None: untimed
 
 _KEPT: Derived[Findings] = Derived(KEPT)
-_REACHED: Derived[Reached] = Derived(KEPT)
+_REACHED: Derived[Held] = Derived(KEPT)
 _ROOFS: Latest[Roof] = Latest()
 
 
@@ -232,17 +233,17 @@ def _reached(
     new = {
         (one.method.id, one.task.id): one
         for key, one in by_key.items()
-        if key not in held
-        or _names(held[key][0]) != (one.name, one.task.slug, one.task.category_label)
+        if key not in held or held[key][0] != _names(one)
     }
-    held |= _work_out(data, new, roof)
+    found = _work_out(data, new, roof)
+    held |= {one.result.key: (_names(one), found.get(one.result.key)) for one in new.values()}
     for key in held.keys() - by_key.keys():
         del held[key]
-    return [held[key] for key in by_key if key in held]
+    return [reached for key in by_key if (reached := held[key][1])]
 
 
-def _work_out(data: BoardData, new: Mapping[Place, Judged], roof: Roof) -> Reached:
-    """Two queries, none where nothing is new."""
+def _work_out(data: BoardData, new: Mapping[Place, Judged], roof: Roof) -> dict[str, Reached]:
+    """By run. Two queries, none where nothing is new."""
     if not new:
         return {}
     passed = _passed(data)
@@ -263,12 +264,13 @@ def _work_out(data: BoardData, new: Mapping[Place, Judged], roof: Roof) -> Reach
     }
 
 
-def _names(kernel: Kernel) -> tuple[str, str, str]:
-    return kernel.method, kernel.task, kernel.category
+def _names(one: Judged) -> tuple[str, str, str]:
+    """What a kernel's point is labelled by, which may change."""
+    return one.name, one.task.slug, one.task.category_label
 
 
 def _of(one: Judged) -> roofline.Of:
-    return one.name, one.task.slug, one.task.category_label, one.result.run
+    return (*_names(one), one.result.run)
 
 
 def _passed(data: BoardData) -> QuerySet[CountingRun]:

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import combinations
 from typing import Generic, TypeVar
 
 from leaderboard import devices_compared as compared
@@ -15,6 +17,7 @@ from leaderboard.rows import Board, Cell, GpuRow, MethodRow, Recorded, Standing,
 from leaderboard.selectors.board import BoardData
 
 KEPT_SELECTIONS = 8
+KEPT_PAIRS = 256
 What = TypeVar("What")
 
 
@@ -46,7 +49,7 @@ class Line(Generic[What]):
     found: What
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Portability:
     """`devices` with their tasks' count; `idle` are in service but have judged nothing yet.
 
@@ -68,22 +71,23 @@ class Portability:
     def timing(self) -> tuple[GpuRow, ...]:
         return tuple(gpu for gpu, _ in self.devices if gpu.can_time)
 
-    @property
+    @cached_property
     def among_gpus(self) -> tuple[Line[Disagreement], ...]:
         return tuple(line for line in self.disagreements if line.found.among_gpus)
 
-    @property
+    @cached_property
     def by_method(self) -> tuple[tuple[MethodRow, int], ...]:
         """How many candidates of each method GPUs disagree on, the most first."""
         counts = Counter(line.method for line in self.among_gpus)
         return tuple(counts.most_common())
 
-    @property
+    @cached_property
     def with_interpreter(self) -> tuple[Line[Disagreement], ...]:
         return tuple(line for line in self.disagreements if not line.found.among_gpus)
 
 
 _KEPT: Derived[Portability] = Derived(KEPT_SELECTIONS)
+_PAIRS: Derived[Pair] = Derived(KEPT_PAIRS)
 
 
 def portability(generation: int, gpus: Sequence[GpuRow]) -> Portability:
@@ -120,7 +124,7 @@ def _portability(
         disagreements=tuple(
             sorted((line(row, row.method, row.task) for row in split), key=_by_name)
         ),
-        pairs=compared.pairs(several, _places(gpus, boards)),
+        pairs=tuple(_pairs(several, boards)),
         ratios=tuple(line(row, row.method, row.task) for row in ratios),
         summary=compared.ratio_summary([row.ratio for row in ratios]),
         recorded=tuple(_recorded(boards)),
@@ -145,15 +149,21 @@ def _recorded(boards: Iterable[tuple[BoardData, Board]]) -> Iterable[Recorded]:
         yield replace(row, results=results)
 
 
-def _places(
-    gpus: Sequence[GpuRow], boards: Sequence[tuple[BoardData, Board]]
-) -> dict[int, dict[int, int]]:
-    """Of devices that time: elsewhere a board ranks by something else."""
-    return {
-        gpu.id: {standing.method.id: standing.rank for standing in board.standings}
-        for gpu, (_, board) in zip(gpus, boards, strict=True)
-        if gpu.can_time
-    }
+def _pairs(found: compared.Grid, boards: Sequence[tuple[BoardData, Board]]) -> Iterable[Pair]:
+    """Every two devices; what a new result leaves as it was stays, which is most of them."""
+    for left, right in combinations(range(len(boards)), 2):
+        own = [boards[left][0], boards[right][0]]
+        places = [_places(boards[at][1]) for at in (left, right)]
+        yield _PAIRS.get(
+            tuple(data.choice.gpu.id for data in own),
+            own,
+            partial(compared.pair, found, left, right, *places),
+        )
+
+
+def _places(board: Board) -> dict[int, int]:
+    """The methods' places where the device times: elsewhere a board ranks by something else."""
+    return {s.method.id: s.rank for s in board.standings} if board.gpu.can_time else {}
 
 
 def _rows(

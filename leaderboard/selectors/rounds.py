@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from django.db.models import QuerySet
+from django.db.models import Max, Min, QuerySet
 
 from benchmark import vocabulary
 from benchmark.models import CountingRun, Task
@@ -68,9 +68,14 @@ class Index:
 _INDEXES: Derived[Index] = Derived(KEPT_INDEXES)
 
 
-def devices(method: int, gpus: Sequence[GpuRow], generation: int = 0) -> tuple[GpuRow, ...]:
-    """Those on which the method has results of several rounds, in the order of `gpus`."""
-    return tuple(gpu for gpu in gpus if len(_numbers(spans(generation, gpu), method)) > 1)
+def devices(method: int, gpus: Sequence[GpuRow]) -> tuple[GpuRow, ...]:
+    """Those on which the method has results of several rounds, in the order of `gpus`. One query
+    over the method's own rows: those of a whole GPU are many.
+    """
+    own = _measured().filter(method=method).values_list("gpu_id")
+    ends = own.annotate(first=Min("round"), last=Max("round"))
+    several = {gpu for gpu, first, last in ends if first < last}
+    return tuple(gpu for gpu in gpus if gpu.id in several)
 
 
 def refined(generation: int, method: int, gpu: GpuRow) -> Refined | None:

@@ -92,7 +92,7 @@ def _refined(
     card = _card(request, slug)
     now = generation(request)
     every = kept.gpus(now)
-    gpus = rounds.devices(card.method.id, every, now)
+    gpus = rounds.devices(card.method.id, every)
     gpu = _asked(request, gpus, every)
     return card, gpus, gpu, rounds.refined(now, card.method.id, gpu) if gpu else None
 

@@ -393,6 +393,17 @@ def test_a_new_result_costs_its_own_cases_and_gives_what_all_would(timed, make):
     assert {kernel.method for kernel in found.kernels} == {"Beta", "Gamma"}
 
 
+def test_what_has_no_timed_case_is_not_asked_again(timed, make):
+    make.run(timed.beta, timed.relu, timed.h200, speedup=2.0, round=1)  # nothing is known of cases
+    live()
+    Board.bump()
+    Board.touch([(timed.h200.pk, vocabulary.MEASURED)])
+    with CaptureQueriesContext(connection) as queries:
+        live()
+    assert [q["sql"] for q in queries if "benchmark_measurement" in q["sql"]] == []
+    assert [q["sql"] for q in queries if "benchmark_countingrun" in q["sql"]]  # was read anew
+
+
 def test_findings_take_few_queries_however_many_results(timed, make, django_assert_num_queries):
     data, _ = kept.board(0, read_choice({}, kept.gpus(0)))
     with django_assert_num_queries(3):  # the GPU's facts, timed cases, bandwidths

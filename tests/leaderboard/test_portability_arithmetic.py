@@ -137,7 +137,7 @@ def test_the_interpreter_disagrees_but_not_as_a_gpu():
 def test_the_interpreter_has_no_speedup():
     found = [judged(A, 1, 2.0), judged(CPU, 1, 50.0)]
     assert compared.ratios(grid(found, [A, CPU])) == ()
-    (pair,) = compared.pairs(grid(found, [A, CPU]), {})
+    pair = compared.pair(grid(found, [A, CPU]), 0, 1, {}, {})
     assert pair.both == 1
     assert pair.kernels is None
 
@@ -145,14 +145,27 @@ def test_the_interpreter_has_no_speedup():
 def test_a_pair_counts_all_four_outcomes():
     rows = [judged(A, 1, 1.0), judged(B, 1, 2.0), judged(A, 2, 1.0), failed(B, 2)]
     rows += [failed(A, 3), judged(B, 3, 1.0), failed(A, 4), failed(B, 4), judged(A, 5, 1.0)]
-    (pair,) = compared.pairs(grid(rows, [A, B]), {})
+    pair = compared.pair(grid(rows, [A, B]), 0, 1, {}, {})
     assert (pair.both, pair.only_left, pair.only_right, pair.neither) == (1, 1, 1, 1)
     assert (pair.judged, pair.differ) == (4, 2)
 
 
+def test_a_pair_is_of_two_devices_whatever_a_third_found():
+    """Pairs outlive what changes on other devices."""
+    speeds = [
+        (task, gpu, 1.0 + (7 * task + 3 * gpu.id) % 11) for task in range(20) for gpu in (A, B)
+    ]
+    rows = [judged(gpu, task, speed) for task, gpu, speed in speeds]
+    third = [judged(C, task, 2.0) for task in (30, 3, 1)] + [failed(C, 4)]
+    alone = compared.pair(grid(rows, [A, B]).judged_on_several(), 0, 1, {}, {})
+    beside = compared.pair(grid(third + rows, [C, A, B]).judged_on_several(), 1, 2, {}, {})
+    assert alone == beside
+    assert alone.kernels.n == 20
+
+
 def test_methods_are_compared_by_their_places():
-    places = {1: {7: 1, 8: 2, 9: 3}, 2: {7: 1, 8: 3, 9: 2, 10: 4}}
-    (pair,) = compared.pairs(grid([], [A, B]), places)
+    left, right = {7: 1, 8: 2, 9: 3}, {7: 1, 8: 3, 9: 2, 10: 4}
+    pair = compared.pair(grid([], [A, B]), 0, 1, left, right)
     assert pair.methods.n == 3
     assert pair.methods.spearman.value == pytest.approx(0.5)
     assert pair.methods.kendall.value == pytest.approx(1 / 3)
