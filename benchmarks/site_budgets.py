@@ -168,14 +168,17 @@ def prepare(url: str, folder: Path) -> None:
 
 
 def use(url: str) -> None:
-    """Turn to another database that is ready."""
+    """Turn to another database that is ready. What was kept is of one with equal generations."""
     import dj_database_url
     from django.db import connection
+
+    from leaderboard import kept
 
     os.environ["DATABASE_URL"] = url
     manage("migrate", "--verbosity", "0")
     connection.close()
     connection.settings_dict.update(dj_database_url.parse(url))
+    kept.forget()
 
 
 def manage(*arguments: str) -> None:
