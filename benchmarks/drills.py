@@ -18,14 +18,13 @@ import platform
 import random
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -35,13 +34,21 @@ from typing import Any
 
 import psycopg2
 import records
+from servers import (
+    POLL_SECONDS,
+    Server,
+    below,
+    database_server,
+    kill,
+    processor,
+    rabbitmq_server,
+    redis_server,
+)
 
 from runner.processes import Child, adopt, children_of, end_orphans, stop_all
 
 ROOT = Path(__file__).resolve().parents[1]
-POLL_SECONDS = 0.5
 TELL_SECONDS = 10
-START_SECONDS = 90
 NO_PROGRESS_SECONDS = 240  # then what is open counts as stuck
 SETTLE_SECONDS = 30  # longer than a lease: what comes late comes now
 BROKERS = {"embedded": 200, "redis": 1000, "rabbitmq": 1000}  # and jobs of a drill in full size
@@ -81,110 +88,6 @@ draft = drafting.make(drafting.Entry("Drill", "model", "drill"), Intake(tuple(fo
 drafting.confirm(draft, user)
 """
 SLOW_EVERY = 10
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_until(holds: Callable[[], bool], what: str, seconds: float = START_SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"{what} did not come within {seconds:g} s")
-        time.sleep(POLL_SECONDS)
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def below(pid: int) -> Iterator[int]:
-    for child in list(children_of(pid)):
-        yield child
-        yield from below(child)
-
-
-def kill(*pids: int) -> None:
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-
-
-@dataclass
-class Server:
-    """A server process that can be killed and started again with what it has on disk."""
-
-    name: str
-    command: list[str]
-    port: int
-    folder: Path
-    environment: dict[str, str] = field(default_factory=dict)
-    child: Child | None = None
-
-    def start(self) -> None:
-        environment = {**os.environ, **self.environment}
-        self.child = Child(self.name, self.command, environment, self.folder / f"{self.name}.log")
-        wait_until(lambda: answers(self.port), self.name)
-
-    def kill(self) -> None:
-        assert self.child is not None
-        kill(*below(self.child.process.pid))
-        self.child.kill_group()
-
-
-def database_server(folder: Path) -> Server:
-    """PostgreSQL as it is after initdb: it writes to disk before it says committed."""
-    [programs, *_] = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    data, port = folder / "postgresql", free_port()
-    data.mkdir()
-    as_owner = []
-    if os.geteuid() == 0:  # it refuses to run as root
-        shutil.chown(data, "postgres")
-        as_owner = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-    make = [*as_owner, str(programs / "initdb"), "-D", str(data), "-A", "trust", "-E", "UTF8"]
-    subprocess.run([*make, "-U", "kbx"], check=True, stdout=subprocess.DEVNULL)
-    command = [*as_owner, str(programs / "postgres"), "-D", str(data), "-p", str(port)]
-    options = ["-k", str(data), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=100"]
-    return Server("database", [*command, *options], port, folder)
-
-
-def redis_server(folder: Path) -> Server:
-    """With its append-only file, flushed every second: what a SIGKILL loses is nothing, what a
-    power cut loses is a second, which the sweeper brings back.
-    """
-    (folder / "redis").mkdir()
-    port = free_port()
-    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    kept = ["--appendonly", "yes", "--dir", str(folder / "redis")]
-    return Server("redis", [*command, *kept], port, folder)
-
-
-def rabbitmq_server(folder: Path) -> Server:
-    """A node of its own. Our jobs' queues there are quorum queues, the site's is durable."""
-    home, port, gossip = folder / "rabbitmq", free_port(), free_port()
-    home.mkdir()
-    (home / "plugins").write_text("[].\n")
-    environment = {
-        "HOME": str(home),
-        "RABBITMQ_NODENAME": f"drill{port}@localhost",
-        "RABBITMQ_NODE_PORT": str(port),
-        "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
-        "RABBITMQ_DIST_PORT": str(free_port()),
-        "RABBITMQ_MNESIA_BASE": str(home / "mnesia"),
-        "RABBITMQ_LOG_BASE": str(home / "log"),
-        "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / "plugins"),
-        "RABBITMQ_CONF_ENV_FILE": str(home / "none"),
-        "ERL_EPMD_PORT": str(gossip),
-    }
-    command = ["/usr/lib/rabbitmq/bin/rabbitmq-server"]
-    return Server("rabbitmq", command, port, folder, environment)
 
 
 @dataclass
@@ -461,11 +364,6 @@ def versions(broker: str) -> dict[str, str]:
             done = subprocess.run(commands[name], capture_output=True, text=True)
             found[name] = done.stdout.strip()
     return found
-
-
-def processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "?")
 
 
 def drill(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "measurements"
 
 
-def write(name: str, bare: dict, text: str) -> None:
+def write(name: str, bare: dict, text: str, folder: Path = FOLDER) -> None:
     """The pair: `NAME.json` with the bare figures, `NAME.md` to read."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"{name}.json").write_text(json.dumps(bare, indent=1) + "\n")
-    (FOLDER / f"{name}.md").write_text(text)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(bare, indent=1) + "\n")
+    (folder / f"{name}.md").write_text(text)
 
 
 def environment(report: dict) -> dict:
