@@ -224,7 +224,7 @@ class Trial:
         """
         assert self.session is not None
         with self.its_turn(self.takes_long(message)) as hold:
-            if hold is not None and hold.may_pass and message["op"] in COMPILE_IN:
+            if hold is not None and self.device.kind == "cuda" and message["op"] in COMPILE_IN:
                 reply = self.session.ask_aside(message, Aside(self, hold))
             else:
                 reply = self.session.ask(message, self.deadline)
@@ -373,13 +373,13 @@ class Aside:
         return self.trial.deadline
 
     def begin(self) -> None:
-        """Give the turn back."""
-        self.hold.give_back()
+        """Lend the turn."""
+        self.hold.step_aside()
 
     def end(self) -> None:
         """Take it again."""
         started = time.monotonic()
-        self.hold.take()
+        self.hold.step_back()
         self.trial.not_its_time(time.monotonic() - started)
 
 

@@ -1,6 +1,10 @@
 """Who may use a board now: many check side by side, one times alone, also against other processes
 of ours.
 
+A board serves processes one after the other in slices of its own: with a dozen of them busy, each
+of the small steps of a check waits for all others. So of those who share it only a few use it at
+once, and whoever compiles steps aside.
+
 Emptying the board for a timing costs the longest call that is under way. Two ways to make that
 rare:
 
@@ -28,26 +32,26 @@ PATIENCE = 20.0  # seconds that the first who wants the board alone lets the oth
 # With overlap, by a simulation of 8 to 32 candidates in hand on 13 cores: the result moves by less
 # than a tenth when any of these is halved or doubled.
 SLICE, BREAK = 0.25, 0.02  # seconds alone, and seconds that the board is open between two slices
+LONGEST_BREAK = 0.5  # seconds; whoever comes later waits for the next
 LONG = 0.1  # seconds
-LONG_SHARE, LONG_WAIT = 0.4, 4.0  # long calls wait for so many others of those in hand, or so long
+AT_ONCE = 4  # who share a board use it at the same time
+# Long calls wait for so many others of those in hand (no more than go at once), or so long.
+LONG_SHARE, LONG_WAIT = 0.4, 2.0
 
 
 class Hold:
-    """A turn that can be given back and taken again in the middle, by the thread that has it."""
+    """A turn that can be lent to others in the middle, by the thread that has it."""
 
     def __init__(self, turns: "Turns", long: bool) -> None:
         self._turns, self._long = turns, long
         self._taken = float("inf")
         self._files: contextlib.ExitStack | None = None
-
-    @property
-    def may_pass(self) -> bool:
-        """Is it any use to give it back in the middle?"""
-        return self._turns.overlap
+        self._using = False
 
     def take(self) -> None:
         """Wait for the board, and share it. The lock behind belongs to the thread's own files."""
         self._turns.join(self._long)
+        self._using = True
         self._files = contextlib.ExitStack()
         try:
             self._files.enter_context(self._turns.files(fcntl.LOCK_SH))
@@ -62,10 +66,29 @@ class Hold:
         if files is None:
             return
         self._long |= time.monotonic() - self._taken > LONG  # an autotuner measures: it will again
+        using, self._using = self._using, False
         try:
             files.close()
         finally:
-            self._turns.leave()
+            self._turns.leave(using)
+
+    def step_aside(self) -> None:
+        """Let others use the board for a while. Those who time need it quiet, the host too: without
+        overlap they go on waiting.
+        """
+        if self._turns.overlap:
+            self.give_back()
+        elif self._using:
+            self._using = False
+            self._turns.put_down()
+
+    def step_back(self) -> None:
+        """Wait to use it again."""
+        if self._turns.overlap:
+            self.take()
+        else:
+            self._turns.pick_up()
+            self._using = True
 
     def __enter__(self) -> Self:
         self.take()
@@ -84,7 +107,7 @@ class Stay:
 
 class Turns:
     """A lock between threads (many, or one alone) with file locks per board behind it, between
-    processes. `overlap`: do those who compile give their turn back?
+    processes. `overlap`: may others time while one compiles?
     """
 
     def __init__(
@@ -96,7 +119,8 @@ class Turns:
         self._present = 0
         self._stays: list[Stay] = []
         self._sole = 0  # who want to be in hand by themselves, or are
-        self._among = 0
+        self._among = 0  # who share the board; without overlap those who compile too
+        self._using = 0  # of them, those who use it
         self._waiting = 0
         self._alone = False  # somebody has it, or has it back after a break
         self._timing = False  # nobody joins the others now, but in breaks
@@ -108,6 +132,7 @@ class Turns:
         folder = Path(tempfile.gettempdir())
         self._door, self._room = folder / f"{stem}.door.lock", folder / f"{stem}.lock"
         self._board = device.kind == "cuda"
+        self._at_once = AT_ONCE if self._board else float("inf")
 
     @contextlib.contextmanager
     def in_hand(self, sole: bool = False) -> Iterator[Stay]:
@@ -142,22 +167,39 @@ class Turns:
     def join(self, long: bool) -> None:
         """Wait until the board is open, and be one of those who use it. For `Hold`."""
         with self._condition:
-            if not self._is_open(long):
+            if not self._may_join(long):
                 entry = time.monotonic(), long
                 self._joining.append(entry)
                 try:
-                    self._condition.wait_for(lambda: self._is_open(long))
+                    self._condition.wait_for(lambda: self._may_join(long))
                 finally:
                     self._joining.remove(entry)
                     self._condition.notify_all()
             self._among += 1
+            self._using += 1
             self._shared = True
 
-    def leave(self) -> None:
+    def leave(self, using: bool = True) -> None:
         """Be no more one of them. For `Hold`."""
         with self._condition:
             self._among -= 1
+            self._using -= using
             self._condition.notify_all()
+
+    def put_down(self) -> None:
+        """Stay one of them without using the board. For `Hold`."""
+        with self._condition:
+            self._using -= 1
+            self._condition.notify_all()
+
+    def pick_up(self) -> None:
+        """Wait to use it again. For `Hold`."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._using < self._at_once)
+            self._using += 1
+
+    def _may_join(self, long: bool) -> bool:
+        return self._using < self._at_once and self._is_open(long)
 
     def _is_open(self, long: bool) -> bool:
         return not self._timing or self._open_to in (("all",) if long else ("all", "short"))
@@ -218,7 +260,7 @@ class Turns:
             self._open_to = open_to
             self._condition.notify_all()
             self._condition.wait_for(lambda: False, BREAK)
-            self._condition.wait_for(lambda: not self._is_anybody_admitted())
+            self._condition.wait_for(lambda: not self._is_anybody_admitted(), LONGEST_BREAK)
             self._open_to = ""
             self._condition.wait_for(lambda: not self._among)
         files.enter_context(self.files(fcntl.LOCK_EX))
@@ -235,7 +277,7 @@ class Turns:
         if not self.overlap or now - self._slice < SLICE:
             return ""
         longs = [since for since, long in self._joining if long]
-        enough = max(1.0, LONG_SHARE * self._present)
+        enough = min(AT_ONCE, max(1.0, LONG_SHARE * self._present))
         if longs and (len(longs) >= enough or now - min(longs) >= LONG_WAIT):
             return "all"
         return "short" if len(longs) < len(self._joining) else ""

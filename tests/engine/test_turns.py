@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.engine import DeviceSpec
-from runner.engine.turns import Turns
+from runner.engine.turns import AT_ONCE, Turns
 from tests.engine.conftest import comes_true
 
 BOARD = DeviceSpec("cuda", 0, "h200", "a board", "turns-of-the-tests")
@@ -56,6 +56,71 @@ def test_several_share_the_board():
     assert second.got_it()
     first.let_go()
     second.let_go()
+
+
+def test_no_more_than_a_few_use_it_at_once():
+    turns = Turns(BOARD)
+    few = [Somebody(turns, "among_others") for _ in range(AT_ONCE)]
+    assert all(one.got_it() for one in few)
+    late = Somebody(turns, "among_others")
+    assert joining(turns, 1)
+    assert not late.has_it.is_set()
+    few.pop().let_go()
+    assert late.got_it()
+    for one in (*few, late):
+        one.let_go()
+
+
+def test_the_interpreter_serves_any_number_at_once():
+    turns = Turns(DeviceSpec("cpu", 0, "cpu-interpreter", ""))
+    many = [Somebody(turns, "among_others") for _ in range(AT_ONCE + 1)]
+    assert all(one.got_it() for one in many)
+    for one in many:
+        one.let_go()
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_who_steps_aside_lets_another_use_the_board_and_waits_to_have_it_again(overlap):
+    turns = Turns(BOARD, overlap=overlap)
+    few = [Somebody(turns, "among_others") for _ in range(AT_ONCE - 1)]
+    assert all(one.got_it() for one in few)
+    back = threading.Event()
+    with turns.among_others() as hold:
+        late = Somebody(turns, "among_others")
+        assert joining(turns, 1)
+        hold.step_aside()
+        assert late.got_it()
+        again = threading.Thread(target=lambda: (hold.step_back(), back.set()))
+        again.start()
+        assert not back.is_set()
+        late.let_go()
+        assert back.wait(SECONDS)
+        again.join()
+    for one in few:
+        one.let_go()
+    assert (turns._among, turns._using) == (0, 0)
+
+
+def test_without_overlap_nobody_times_while_one_compiles():
+    turns = Turns(BOARD, patience=0.0)
+    with turns.among_others() as hold:
+        hold.step_aside()
+        timing = Somebody(turns, "alone")
+        assert comes_true(lambda: turns._waiting, SECONDS)
+        assert not timing.has_it.is_set()
+        hold.step_back()
+        assert not timing.has_it.is_set()
+    assert timing.got_it()
+    timing.let_go()
+
+
+def test_a_turn_that_ends_aside_is_over():
+    turns = Turns(BOARD, patience=0.0)
+    with turns.among_others() as hold:
+        hold.step_aside()
+    assert (turns._among, turns._using) == (0, 0)
+    with turns.alone():
+        pass
 
 
 def test_whoever_times_has_the_board_alone():
@@ -180,9 +245,9 @@ class TestOverlap:
         compiled = threading.Event()
         with turns.among_others() as hold:
             timing = Timing(turns)
-            hold.give_back()
+            hold.step_aside()
             assert timing.has_it.wait(SECONDS)
-            again = threading.Thread(target=lambda: (hold.take(), compiled.set()))
+            again = threading.Thread(target=lambda: (hold.step_back(), compiled.set()))
             again.start()
             assert joining(turns, 1)
             assert not compiled.is_set()
@@ -211,6 +276,25 @@ class TestOverlap:
         assert joining(turns, 1), "the board is closed again"
         timing.let_go()
         assert late.got_it(), "nobody times any more"
+        late.let_go()
+
+    def test_a_pause_ends_though_others_go_on_coming(self, short_slices):
+        turns = Turns(BOARD, overlap=True)
+        timing = Timing(turns)
+        assert timing.has_it.wait(SECONDS)
+        few = [Somebody(turns, "among_others") for _ in range(AT_ONCE)]
+        assert joining(turns, AT_ONCE)
+        timing.begin_pause()
+        assert all(one.got_it() for one in few)
+        late = Somebody(turns, "among_others")
+        assert joining(turns, 1)
+        assert comes_true(lambda: not turns._open_to, SECONDS), "closed, though one still waits"
+        for one in few:
+            one.let_go()
+        assert timing.is_back()
+        assert not late.has_it.is_set()
+        timing.let_go()
+        assert late.got_it()
         late.let_go()
 
     def test_nobody_else_times_in_a_pause(self, short_slices):
@@ -361,8 +445,8 @@ def test_many_in_two_processes_get_through_and_whoever_times_is_alone(short_slic
                 with turns.among_others((number + step) % 3 == 0) as hold:
                     with use("sharing"):
                         pass
-                    hold.give_back()
-                    hold.take()
+                    hold.step_aside()
+                    hold.step_back()
                     with use("sharing"):
                         pass
             with turns.alone() as pause:
