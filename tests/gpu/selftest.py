@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from runner.engine import (
@@ -95,6 +95,30 @@ def case_lines(run: dict) -> Iterable[str]:
                 f"{case['speedup']:.4f} [{case['speedup_low']:.4f}, {case['speedup_high']:.4f}]  "
                 f"own {case['own_share']}  n={case['samples']}"
             )
+
+
+def exploit_line(row: dict, number: int, total: int) -> str:
+    """What came of one cheat or honest control."""
+    return (
+        f"{number:>3}/{total} {'ok ' if row['caught'] else 'BAD'} {row['name']:<34} "
+        f"wanted {row['wanted']:<14} got {row['verdict']:<14} {row['detail'][:150]}"
+    )
+
+
+def summary_of(rows: list[dict], files: int) -> dict:
+    """How many cheats got their verdict and how many honest controls passed, of those tried so
+    far.
+    """
+    honest = [row for row in rows if row["honest"]]
+    cheats = [row for row in rows if not row["honest"]]
+    return {
+        "caught": sum(row["caught"] for row in cheats),
+        "total": len(cheats),
+        "honest_passed": sum(row["caught"] for row in honest),
+        "honest_total": len(honest),
+        "files": files,
+        "rows": sorted(rows, key=lambda row: row["name"]),
+    }
 
 
 def longest(run: dict) -> dict:
@@ -238,23 +262,19 @@ class Selftest:
         """Every known cheat gets its verdict on a board too, and honest work passes beside them."""
         limits = Limits(load=60, call=60, check=240)
         options = Options(trust_candidates=True, limits=limits)
+        paths = exploit_paths()
+        rows: list[dict] = []
+        self.out["exploits"] = {"rows": rows}
         with Judge(self.spec, options) as judge, ThreadPoolExecutor(self.jobs) as pool:
             self.out["environment"] = judge.environment
-            rows = list(pool.map(lambda path: self._tried(judge, path), exploit_paths()))
-        for row in rows:
-            say(
-                f"{'ok ' if row['caught'] else 'BAD'} {row['name']:<34} wanted {row['wanted']:<14} "
-                f"got {row['verdict']:<14} {row['detail'][:150]}"
-            )
-        honest = [row for row in rows if row["honest"]]
-        cheats = [row for row in rows if not row["honest"]]
-        self.out["exploits"] = {
-            "caught": sum(row["caught"] for row in cheats),
-            "total": len(cheats),
-            "honest_passed": sum(row["caught"] for row in honest),
-            "honest_total": len(honest),
-            "rows": rows,
-        }
+            under_way = [pool.submit(self._tried, judge, path) for path in paths]
+            try:
+                for done in as_completed(under_way):
+                    rows.append(done.result())
+                    say(exploit_line(rows[-1], len(rows), len(paths)))
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.out["exploits"] = summary_of(rows, len(paths))
 
     def memory(self) -> None:
         """Beside candidates that take all of the board's memory, honest work passes all the same,
@@ -278,8 +298,9 @@ class Selftest:
 
     def _tried(self, judge: Judge, path: Path) -> dict:
         text = path.read_text()
-        wanted, task = header(text, "verdict"), header(text, "task")
-        suspect = header(text, "suspect") == "yes"
+        here = header(text, "on-board") if self.spec.kind == "cuda" else ""
+        wanted, task = here or header(text, "verdict"), header(text, "task")
+        suspect = header(text, "suspect") == "yes" and not here
         run = judged(judge, task, text)
         caught = run["verdict"] == wanted and bool(run.get("suspect")) == suspect
         rival = header(text, "no-faster-than")
@@ -314,8 +335,9 @@ class Selftest:
                 broken += 1
                 self.out[f"{name}_broke"] = traceback.format_exc()
                 traceback.print_exc(file=sys.stdout)
-            say(f"== {name}: {time.monotonic() - started:.1f} s ==")
-            path.write_text(json.dumps(self.out, indent=1))
+            finally:  # Ctrl-C too leaves what there is
+                say(f"== {name}: {time.monotonic() - started:.1f} s ==")
+                path.write_text(json.dumps(self.out, indent=1))
         return broken
 
 
