@@ -163,7 +163,9 @@ class Process:
         folder = Path(tempfile.mkdtemp(prefix="candidate-"))
         path = folder / f"{MODULE}.py"
         path.write_text(message["source"], encoding="utf-8")
-        linecache.checkcache(str(path))
+        # As it was sent, whatever encoding a comment at its top claims.
+        lines = message["source"].splitlines(keepends=True)
+        linecache.cache[str(path)] = len(message["source"]), None, lines, str(path)
         module = types.ModuleType(MODULE)
         module.__file__ = str(path)
         sys.path.insert(0, str(folder))
