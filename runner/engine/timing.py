@@ -90,9 +90,10 @@ def measure(trial: Trial) -> None:
     surprised = surprise.pick(trial, cases)
     for index, case in enumerate(cases):
         trial.progress("time", index, len(cases))
-        trial.rest()
+        rest(trial)
         found = time_case(trial, case, board, case["case"] == surprised)
-        write_case(trial, case, found, board)
+        with trial.steps.step("statistics"):
+            write_case(trial, case, found, board)
         if trial.compiler:
             time_compiled(trial, case, trial.compiler)
         timed.append(found)
@@ -102,7 +103,9 @@ def measure(trial: Trial) -> None:
         "l2_bytes": board.l2,
         "event_ms": board.event_ms,
     }
-    conclude(trial, cases, timed)
+    with trial.steps.step("statistics"):
+        conclude(trial, cases, timed)
+    trial.report.environment["time_steps"] = trial.steps.to_json()
 
 
 def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = False) -> CaseTimes:
@@ -110,10 +113,11 @@ def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = 
     comes before, so that the clocks are up. Pairs during which the board went slower than it should
     are left out; JudgeFailure when that happens all the time.
     """
-    heat = STILL_WARM if trial.clocks.is_hot else FROM_IDLE
-    trial.referee.ask({"op": "heat", "seconds": heat})
-    spin, samples = plan(trial, case)
-    activity, busy = profile(trial, case, calls=1)
+    heat(trial, STILL_WARM if trial.clocks.is_hot else FROM_IDLE)
+    with trial.steps.step("warm-up"):
+        spin, samples = plan(trial, case)
+    with trial.steps.step("profiler"):
+        activity, busy = profile(trial, case, calls=1)
     require_own(trial, case, activity)
     found = CaseTimes()
     until = time.monotonic() + CASE_SECONDS
@@ -128,27 +132,39 @@ def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = 
             continue
         found.pairs += [Pair(board.net(one), board.net(other)) for one, other in pairs]
         if surprised and len(found.pairs) == len(pairs):
-            surprise.look(
-                trial,
-                case,
-                lambda samples, keep: candidate_block(trial, case, samples, spin, keep, True),
-            )
+            with trial.steps.step("kernels switched off"):
+                surprise.look(
+                    trial,
+                    case,
+                    lambda samples, keep: candidate_block(trial, case, samples, spin, keep, True),
+                )
         if len(found.pairs) * 2 < trial.options.min_blocks:
             continue
-        if figures.narrow_enough(found.pairs) or time.monotonic() > until:
+        with trial.steps.step("statistics"):
+            narrow = figures.narrow_enough(found.pairs)
+        if narrow or time.monotonic() > until:
             break
     trial.clocks.note_work()
     claimed = median(median(pair.candidate) for pair in found.pairs)
     agree_with_profiler(trial, case, claimed, busy)
-    outer_bound(trial, case, claimed)
+    with trial.steps.step("calls in a row"):
+        outer_bound(trial, case, claimed)
     return found
+
+
+def heat(trial: Trial, seconds: float) -> None:
+    """Bring the clocks up, or keep them there."""
+    with trial.steps.step("heating"):
+        trial.referee.ask({"op": "heat", "seconds": seconds})
 
 
 def rest(trial: Trial) -> float:
     """Others may have had the board: then it is warmed up again. The seconds for both."""
     started = time.monotonic()
-    if trial.rest():
-        trial.referee.ask({"op": "heat", "seconds": STILL_WARM})
+    with trial.steps.step("others on the board"):
+        others = trial.rest()
+    if others:
+        heat(trial, STILL_WARM)
     return time.monotonic() - started
 
 
@@ -156,7 +172,7 @@ def reference_alone(trial: Trial, case: dict) -> float:
     """PyTorch's ms on a case, shortly and with nothing beside it: the candidate's process must have
     ended, and the board be ours alone.
     """
-    trial.referee.ask({"op": "heat", "seconds": FROM_IDLE})
+    heat(trial, FROM_IDLE)
     warm = reference_block(trial, case, max(WARM_SAMPLES), WARM_SPIN)
     spin, samples = shape(trial, [warm])
     return median(trial.board().net(reference_block(trial, case, samples, spin).times))
@@ -166,10 +182,13 @@ def two_pairs(
     trial: Trial, case: dict, found: CaseTimes, samples: int, spin: float
 ) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
     """Four blocks, ABBA: the (reference, candidate) times in ms of two neighbours each."""
-    first = reference_block(trial, case, samples, spin)
-    second = verified_block(trial, case, found, samples, spin)
-    third = verified_block(trial, case, found, samples, spin)
-    fourth = reference_block(trial, case, samples, spin)
+    with trial.steps.step("PyTorch's blocks"):
+        first = reference_block(trial, case, samples, spin)
+    with trial.steps.step("the candidate's blocks"):
+        second = verified_block(trial, case, found, samples, spin)
+        third = verified_block(trial, case, found, samples, spin)
+    with trial.steps.step("PyTorch's blocks"):
+        fourth = reference_block(trial, case, samples, spin)
     return [(first.times, second.times), (fourth.times, third.times)]
 
 
@@ -343,7 +362,8 @@ def verified_block(
     block = candidate_block(trial, case, samples, spin, keep)
     if wanted:
         found.verified += 1
-        verify(trial, case, block, keep)
+        with trial.steps.step("outputs verified"):
+            verify(trial, case, block, keep)
     return block
 
 

@@ -21,6 +21,7 @@ from runner.engine.physics import Board
 from runner.engine.proof import Observed, read_observed
 from runner.engine.report import CaseResult, Report
 from runner.engine.source import Source
+from runner.engine.steps import Steps
 from runner.engine.turns import Hold
 from runner.engine.workers import Ended, Session, Worker, describe_end
 
@@ -139,6 +140,7 @@ class Trial:
     flagged: bool = False
     deadline: float = 0.0
     waited: float = 0.0  # seconds for turns, in the stage
+    steps: Steps = field(default_factory=Steps)  # of the time stage
     current: str = "load"
     seeds: random.Random = field(default_factory=random.SystemRandom)
 
