@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings as site
 from django.db import models
-from django.db.models import Q
+from django.db.models import ExpressionWrapper, Q
 from django.urls import reverse
 
 from benchmark import vocabulary
@@ -45,6 +45,15 @@ class Source(models.Model):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _shows_sources(user: Any) -> Q:
+    there = Q(withdrawn_at__isnull=True)
+    if user is not None and user.is_authenticated:
+        if user.is_staff:
+            return there
+        return there & (Q(submitted_by=user) | Q(source_visibility=vocabulary.SHOWN))
+    return there & Q(source_visibility=vocabulary.SHOWN)
+
+
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def visible_to(self, user: Any) -> "SubmissionQuerySet":
         """What this user may see by following a link: every read of submissions starts here."""
@@ -61,12 +70,12 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
 
         Of a withdrawn submission nobody reads them.
         """
-        visible = self.visible_to(user).filter(withdrawn_at__isnull=True)
-        if user is not None and user.is_authenticated:
-            if user.is_staff:
-                return visible
-            return visible.filter(Q(submitted_by=user) | Q(source_visibility=vocabulary.SHOWN))
-        return visible.filter(source_visibility=vocabulary.SHOWN)
+        return self.visible_to(user).filter(_shows_sources(user))
+
+    def telling_sources(self, user: Any) -> "SubmissionQuerySet":
+        """With `shows_sources`: whether this user, who may see the submission, may read them."""
+        told = ExpressionWrapper(_shows_sources(user), models.BooleanField())
+        return self.annotate(shows_sources=told)
 
     def listed(self) -> "SubmissionQuerySet":
         """What lists, rankings and feeds may name: public and not withdrawn."""

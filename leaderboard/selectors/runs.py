@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
-
-from django.db.models import Exists, OuterRef
 
 from benchmark import vocabulary
 from benchmark.models import Audit, Measurement, Run, Source, Submission
@@ -14,6 +13,7 @@ from leaderboard.figures import Interval, interval, verdict_word
 from leaderboard.rows import COUNTED, Recorded
 from leaderboard.selectors.board import recorded_row, state_of
 
+KNOWN_RUNS = 16_384  # some 5 MB
 READ = (  # of a run and of what it belongs to: their other texts are long
     *("uuid", "origin", "task_digest", "judge_version", "verdict", "stage", "detail", "speedup"),
     *("speedup_low", "speedup_high", "is_suspect", "findings", "kernels", "seconds", "environment"),
@@ -143,17 +143,22 @@ class Access:
 
 def access(uuid: UUID, user: Any) -> Access | None:
     """None where the run doesn't exist or this user may not see it: no difference shown."""
-    readable = Submission.objects.with_sources_for(user).filter(pk=OuterRef("pk"))
-    rows = (
-        Submission.objects.visible_to(user)
-        .filter(candidates__runs__uuid=uuid)
-        .annotate(is_readable=Exists(readable))
-        .order_by()
-        .values_list("pk", "visibility", "withdrawn_at", "is_readable")
-    )
-    for pk, visibility, withdrawn_at, may_read in rows:
-        return Access(pk, visibility, withdrawn_at is not None, may_read)
+    try:
+        submission = _submission(uuid)
+    except Run.DoesNotExist:
+        return None
+    told = Submission.objects.visible_to(user).telling_sources(user).filter(pk=submission)
+    rows = told.order_by().values_list(*("visibility", "withdrawn_at", "shows_sources"))
+    for visibility, withdrawn_at, may_read in rows:
+        return Access(submission, visibility, withdrawn_at is not None, may_read)
     return None
+
+
+@lru_cache(maxsize=KNOWN_RUNS)
+def _submission(uuid: UUID) -> int:
+    """Whose candidate the run judged, which never changes. `Run.DoesNotExist` is not remembered."""
+    found: int = Run.objects.values_list("candidate__submission_id", flat=True).get(uuid=uuid)
+    return found
 
 
 def run_page(uuid: UUID, seen_by: Access) -> RunPage:

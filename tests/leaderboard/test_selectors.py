@@ -210,7 +210,7 @@ def test_queries_do_not_grow_with_rows(site, make, django_assert_num_queries):
         boards.board_data(choice)
     with django_assert_num_queries(1):
         boards.latest_runs(10)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         seen(site.fast)
     with django_assert_num_queries(2):
         tasks.contract("relu")
