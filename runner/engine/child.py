@@ -8,6 +8,7 @@ of the comparison are elsewhere.
 import _thread
 import contextlib
 import ctypes  # noqa: F401 - loaded before the walls go up: CPython opens libraries for it
+import functools
 import gc
 import linecache
 import mmap
@@ -27,9 +28,9 @@ import torch
 from benchmark import suite
 from runner.engine import protocol
 from runner.engine.answers import same_bits
-from runner.engine.calm import Calm
+from runner.engine.calm import Alone, Calm
 from runner.engine.export import Exporter, TooMuch, storage_pointers, tensors_of
-from runner.engine.listening import listen, watch_blinding
+from runner.engine.listening import listen, watch_blinding, watch_writers
 from runner.engine.memory import is_memory
 from runner.engine.observer import (
     Observer,
@@ -79,6 +80,7 @@ class Process:
         self._hidden: dict[str, types.ModuleType] = {}
         self._shown: tuple[int, dict[str, types.ModuleType]] = (0, {})
         self._told: set[tuple[str, str]] = set()
+        self._observed: tuple[Record, dict] | None = None  # of the last call, as it was told
         self._printed: tuple[Any, int] = (None, 0)  # a call's record, numbers that it may print
         self._allow_overlap: Callable[[bool], None] = lambda _allowed: None
         self._synchronize: Callable[[], None] = (
@@ -94,9 +96,10 @@ class Process:
     def _prepare(self) -> None:
         watch_launches(self.observer)
         watch_compile(self.observer)
-        watch_threads(self.observer)
+        watch_threads(self.observer, self._looks)
         watch_blinding(self.tell)
-        watch_printing(self._note_printed)
+        watch_writers(self.tell)
+        watch_printing(self._note_printed, functools.partial(Alone, self.tell))
         sys.modules["__main__"] = types.ModuleType("__main__")  # it was the nursery's
         if self.on_gpu:
             watch_graphs(self.observer)
@@ -140,6 +143,7 @@ class Process:
     def _answer(self, message: dict) -> dict:
         operation = self._operations[message["op"]]
         self._told.clear()
+        self._hear_late()
         self._allow_overlap(message.get(protocol.OVERLAP) is True)
         try:
             return operation(message)
@@ -156,6 +160,13 @@ class Process:
         finally:
             self._allow_overlap(False)
 
+    def _hear_late(self) -> None:
+        """Tell of what threads did after the last answer: the judge's file was still theirs to
+        write, and nobody heard of it.
+        """
+        if self._observed and self._observed[0].to_json() != self._observed[1]:
+            self.tell("hidden", "in a thread, after the answer")
+
     # -- load and call --
 
     def load(self, message: dict) -> dict:
@@ -169,7 +180,8 @@ class Process:
         module = types.ModuleType(MODULE)
         module.__file__ = str(path)
         sys.path.insert(0, str(folder))
-        with self.candidate_code(), self.observer.watching() as record:
+        observer = self.observer
+        with self.candidate_code(), observer.recording(), observer.watching() as record:
             code = compile(message["source"], str(path), "exec")
             sys.modules[MODULE] = module
             exec(code, module.__dict__)  # noqa: S102 - what this process is for
@@ -190,7 +202,7 @@ class Process:
         inputs = storage_pointers([arguments.args, arguments.kwargs])
         self.held, self.outputs = self.outputs, []  # whatever hangs on those let go runs now
         started = _now()
-        try:
+        with self.observer.recording(), self.calm:
             outputs, record = self.run(
                 arguments, message["draws"], message["seed"], message.get("suppress", False)
             )
@@ -201,8 +213,7 @@ class Process:
             if message.get("after"):
                 reply["after"] = self.exporter.export([arguments.args, arguments.kwargs])
             reply["observed"] = record.to_json()  # with what its threads did meanwhile
-        finally:
-            self.calm.end()
+        self._observed = record, record.to_json()
         self.outputs = outputs
         if not message.get("after"):
             drawn = task.arguments(case, message["seed"], self.device)
@@ -214,14 +225,17 @@ class Process:
 
     def show_held(self, _message: dict) -> dict:
         """The outputs of the call before the last one, as they are now."""
-        self.exporter.begin()
-        return {"ok": True, "outputs": [self.exporter.export(output) for output in self.held]}
+        with self.observer.recording(), self.calm:
+            self.calm.begin()
+            self.exporter.begin()
+            return {"ok": True, "outputs": [self.exporter.export(output) for output in self.held]}
 
     def run(
         self, arguments: Any, draws: int, seed: int, suppress: bool = False
     ) -> tuple[list[Any], Record]:
         """Call the candidate once per draw, observed; raises Failed for whatever it raises."""
         outputs = []
+        self._hear_late()  # what they do from here on counts for this call
         with self.candidate_code(), _no_grad(), self.observer.watching(suppress) as record:
             for draw in range(draws):
                 _manual_seed((seed + draw) % MAX_ELEMENT_SEED)
@@ -235,11 +249,14 @@ class Process:
         """Around everything that the candidate wrote: the device it expects, our modules out of
         reach.
         """
-        looks = contextlib.nullcontext() if self.on_gpu else LooksLikeCuda(self.observer)
         with self.catching():
             self.hide()
-            with looks:
+            with self._looks():
                 yield
+
+    def _looks(self) -> contextlib.AbstractContextManager:
+        """What every thread of the candidate's sees of the device."""
+        return contextlib.nullcontext() if self.on_gpu else LooksLikeCuda(self.observer)
 
     @contextlib.contextmanager
     def catching(self) -> Iterator[None]:

@@ -16,10 +16,14 @@ from typing import Any
 import triton
 from triton.compiler.code_generator import CodeGenerator
 from triton.runtime import interpreter
+from triton.runtime.jit import JITCallable
+
+from runner.engine.kernel_calls import check_calls
 
 ABSENT = object()
 # These have no visitor of their own: the one of what they stand in reads them.
 PARTS = (ast.Starred, ast.FormattedValue)
+NAMED = (types.ModuleType, JITCallable, triton.KernelInterface, triton.language.constexpr)
 VALUES = (int, float, bool, str, type(None))  # of a module: `math.pi`
 PYTHON_MODULES = frozenset({"math", "builtins"})  # called while compiling, with constants
 INSIDE = frozenset({"handle"})  # the interpreter's own side of a tensor: numpy's array is there
@@ -95,7 +99,7 @@ def usable(value: Any) -> bool:
     if type(value) in VALUES:
         return bool(triton.knobs.compilation.allow_non_constexpr_globals)
     return (
-        isinstance(value, types.ModuleType | triton.KernelInterface | triton.language.constexpr)
+        isinstance(value, NAMED)
         or getattr(value, "__triton_builtin__", False) is True
         or getattr(value, "__triton_aggregate__", False) is True
         or str(getattr(value, "__module__", "")).startswith("triton")
@@ -169,6 +173,8 @@ def require_triton() -> None:
     def transform(self: Any, source: str) -> Any:
         if inspect.isfunction(self.fn):
             self.ast_transformer = OnlyTriton(self.fn)
-        return original(self, source)
+        tree = original(self, source)
+        check_calls(tree)
+        return ast.fix_missing_locations(tree)
 
     interpreter.FunctionRewriter._transform_ast = transform

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+import torch._dispatch.python
 
 from runner.engine.witness import known_operators
 
@@ -86,9 +87,10 @@ LOADERS = (
     "/torch/_classes.py",
     "/numpy/ctypeslib",
     "/triton/runtime/build.py",
+    "/torch/cuda/_utils.py",  # compiles and launches CUDA's own language
 )
 
-# Each of these takes work out of a mode's sight.
+# Each of these takes work out of a mode's sight, or hands out the mode itself.
 BLINDERS = (
     (torch._C, "_DisableTorchDispatch"),
     (torch._C, "_ExcludeDispatchKeyGuard"),
@@ -107,6 +109,19 @@ BLINDERS = (
     (torch.utils._python_dispatch, "_disable_current_modes"),
     (torch.utils._python_dispatch, "_pop_mode"),
     (torch.utils._python_dispatch, "_pop_mode_temporarily"),
+    (torch.utils._python_dispatch, "_get_current_dispatch_mode"),
+    (torch.utils._python_dispatch, "_get_current_dispatch_mode_stack"),
+    (torch.utils._python_dispatch, "_get_dispatch_stack_at"),
+    (torch._C, "_get_dispatch_stack_at"),
+    (torch.overrides, "_pop_mode"),
+    (torch.overrides, "_pop_mode_temporarily"),
+    (torch.overrides, "_pop_torch_function_stack"),
+    (torch.overrides, "_get_current_function_mode"),
+    (torch.overrides, "_get_current_function_mode_stack"),
+    (torch.overrides, "_get_function_stack_at"),
+    (torch._C, "_get_function_stack_at"),
+    (torch._C, "_EnablePythonDispatcher"),
+    (torch._dispatch.python, "enable_python_dispatcher"),
     (torch._ops.OpOverload, "redispatch"),
     (torch._C._DispatchOperatorHandle, "redispatch_boxed"),
     (torch._C, "_dispatch_get_computed_kernel_for_dispatch_key"),
@@ -123,6 +138,22 @@ STORAGE_METHODS = frozenset(
         torch.Tensor.share_memory_,
         torch.Tensor.__reduce_ex__,
     }
+)
+
+# These write a tensor's numbers down, past every operator.
+WRITERS = (
+    (torch._C, "_pickle_save"),
+    (torch._C, "_save_parameters"),
+    (torch._C, "_save_jit_module"),
+    (torch._C, "_save_jit_module_to_bytes"),
+    (torch._C, "_save_mobile_module"),
+    (torch._C, "_save_mobile_module_to_bytes"),
+    (torch._C, "PyTorchFileWriter"),
+    (torch._C.ScriptModule, "save"),
+    (torch._C.ScriptModule, "save_to_buffer"),
+    (torch._C.ScriptModule, "_save_for_mobile"),
+    (torch._C.ScriptModule, "_save_to_buffer_for_mobile"),
+    (torch._C._profiler, "_add_execution_trace_observer"),
 )
 
 _ours = str(Path(__file__).resolve().parents[2]) + "/"
@@ -147,6 +178,21 @@ def is_candidates(frame: FrameType | None) -> bool:
     if frame is None:
         return False
     return not is_known_file(frame.f_code.co_filename)
+
+
+def is_strangers(frame: FrameType) -> bool:
+    """The same, of code in a text that lies in no file, too: what Python's own dataclasses and
+    named tuples write belongs to the module that they are in.
+    """
+    if not is_candidates(frame):
+        return False
+    if not frame.f_code.co_filename.startswith("<") or not frame.f_builtins:
+        return bool(frame.f_builtins)  # without them, as in a named tuple, nothing can be done
+    names = frame.f_globals
+    module = sys.modules.get(str(names.get("__name__")))
+    return not (
+        module and vars(module) is names and is_known_file(str(getattr(module, "__file__", "")))
+    )
 
 
 def first_outside(frame: FrameType | None, inside: Callable[[str], bool]) -> FrameType | None:
@@ -260,6 +306,25 @@ def watch_blinding(tell: Tell) -> None:
         if hasattr(owner, name):
             setattr(owner, name, _told(getattr(owner, name), name, tell))
     _watch_overrides(tell)
+
+
+def watch_writers(tell: Tell) -> None:
+    """Tell when a tensor's numbers are written down for the candidate, by torch or by itself."""
+    for owner, name in WRITERS:
+        if hasattr(owner, name):
+            setattr(owner, name, _told_of(STORAGE, getattr(owner, name), name, tell))
+    jiterator = torch.cuda.jiterator
+    for name in ("_create_jit_fn", "_create_multi_output_jit_fn"):
+        setattr(jiterator, name, _told_of(NATIVE, getattr(jiterator, name), name, tell))
+
+
+def _told_of(word: str, original: Any, name: str, tell: Tell) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if is_candidates(first_outside(_getframe(1), _is_torchs_or_standard)):
+            tell(word, name)
+        return original(*args, **kwargs)
+
+    return call
 
 
 def _told(original: Any, name: str, tell: Tell) -> Any:

@@ -19,6 +19,7 @@ import torch
 import triton
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from runner.engine.calm import Alone
 from runner.engine.operators import HEAVY_KIND, base_name, kind_of
 from runner.engine.witness import Witness, known_operators
 
@@ -29,6 +30,8 @@ UNINITIALIZED = frozenset(
 INEXACT_DTYPES = frozenset(
     {torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2}
 )  # in the interpreter
+COPIES = frozenset({"_to_copy", "copy_"})
+TRUNCATION = "aten::trunc"
 Tell = Callable[[str, str], None]
 INTEGER_POISON = 113  # fits int8; out of most small ranges as an index, conspicuous as a value
 
@@ -98,7 +101,10 @@ class Record:
 
 
 class Observer(TorchDispatchMode):
-    """Records every operator of the calls inside, and fills fresh uninitialised memory with NaN."""
+    """Records every operator of the calls inside, and fills fresh uninitialised memory with NaN.
+
+    Tensors whose class says what an operator means go first: whatever their class does is seen.
+    """
 
     def __init__(self, tell: Tell = say_nothing, on_gpu: bool = False) -> None:
         super().__init__()
@@ -112,6 +118,8 @@ class Observer(TorchDispatchMode):
         self._around_capture: Record | None = None  # the call's own, while a graph is captured
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if goes_first(types):
+            return NotImplemented
         return self.dispatch(self, func, args, kwargs or {})
 
     def dispatch(self, mode: TorchDispatchMode, func: Any, args: Any, kwargs: dict) -> Any:
@@ -122,7 +130,7 @@ class Observer(TorchDispatchMode):
         if kind_of(name) == HEAVY_KIND and name not in self._told:
             self._told.add(name)
             self.tell("operator", name)
-        with self.witness.seen():
+        with Alone(self.tell, "an operator of PyTorch's"), self.witness.seen(kind_of(name)):
             result = func(*args, **kwargs)
         self._note(func, args, kwargs, result)
         fresh = base_name(name) in UNINITIALIZED and type(result) is _Tensor
@@ -141,8 +149,8 @@ class Observer(TorchDispatchMode):
             return _redispatch(func, backend, *args, **kwargs)
 
     def _note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        name = func.name()
         given, made = _flat_tensors((args, kwargs)), _flat_tensors(result)
+        name = TRUNCATION if cuts_off(func.name(), given, made) else func.name()
         if func._schema.is_mutable and not made:  # it returns nothing and writes what it read
             made = given
         sizes = [(_numel(t), _element_size(t)) for t in (*given, *made)]
@@ -155,7 +163,7 @@ class Observer(TorchDispatchMode):
             self.record.host_numbers += 1
         if not self.on_gpu and func._schema.is_mutable:
             self._note_host_memory((*given, *made))
-        elif "copy" in name:
+        elif "copy" in func.name():
             self._note_host(given, made)
 
     def _note_host_memory(self, tensors: Iterable[Any]) -> None:
@@ -218,12 +226,21 @@ class Observer(TorchDispatchMode):
         """Observe what happens inside, in a fresh record; with `suppressed`, kernels don't run."""
         self.record, self.suppressed = Record(), suppressed
         self._told.clear()
-        self.witness.start()
         try:
             with self:
                 yield self.record
         finally:
             self.suppressed = False
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """Around whatever watches, and what follows until the answer is written: torch's own record
+        of this thread, which shows what no mode saw.
+        """
+        self.witness.start()
+        try:
+            yield
+        finally:
             self._hear_witness()
 
     def _hear_witness(self) -> None:
@@ -232,6 +249,24 @@ class Observer(TorchDispatchMode):
             self.tell("blind", "the recorder of operators")
         elif found:
             self.tell("hidden", ", ".join(found)[:200])
+
+
+def cuts_off(name: str, given: list[Any], made: list[Any]) -> bool:
+    """Does a copy turn fractions into whole numbers? Then it computes: what a task may ask for."""
+    if base_name(name) not in COPIES or not made or not is_whole(made[0]):
+        return False
+    return _is_floating_point(given[-1])
+
+
+def is_whole(tensor: Any) -> bool:
+    """Does a tensor hold whole numbers of 16 bits or more? Fewer are flags, and quantized ones."""
+    inexact = _is_floating_point(tensor) or _is_complex(tensor)
+    return not inexact and _element_size(tensor) > 1
+
+
+def goes_first(types: Iterable[type]) -> bool:
+    """Is there a class among those of an operator's tensors that says what the operator means?"""
+    return any(kind is not _Tensor for kind in types)
 
 
 def _flat_tensors(value: Any) -> list[Any]:
@@ -381,16 +416,20 @@ class Thread(TorchDispatchMode):
         self._observer = observer
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if goes_first(types):
+            return NotImplemented
         return self._observer.dispatch(self, func, args, kwargs or {})
 
 
-def watch_threads(observer: Observer) -> None:
-    """Whoever starts a thread, and by whatever class, starts it under the observer's eye."""
+def watch_threads(observer: Observer, around: Callable[[], Any] = contextlib.nullcontext) -> None:
+    """Whoever starts a thread, and by whatever class, starts it under the observer's eye, and with
+    what else belongs `around` code of the candidate's.
+    """
     original = _thread.start_new_thread
 
     def start(function: Any, args: tuple, kwargs: Any = None) -> int:
         def run(*args: Any, **kwargs: Any) -> None:
-            with Thread(observer):
+            with observer.recording(), around(), Thread(observer):
                 function(*args, **kwargs)
 
         observer.event("thread")

@@ -2,7 +2,7 @@
 library only.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from runner.engine.operators import (
@@ -70,13 +70,16 @@ class Observed:
             op for op in self.operators if op.numbers >= least and kind_of(op.name) == COMPUTE_KIND
         ]
 
-    def own_share(self, work: int) -> float:
+    def own_share(self, work: int, parts: Collection[str] = ()) -> float:
         """The kernels' part of the bytes touched, an estimate for devices without a clock worth
         reading. `work`: the bytes that the whole task has to touch; more than that is no kernel's
-        merit, or copying a library's answer a few times would outweigh the library.
+        merit, or copying a library's answer a few times would outweigh the library. What PyTorch
+        did of the task's own `parts`, operators by name, is left to no kernel.
         """
-        torch_bytes = sum(op.bytes for op in self.full_size_compute())
-        own_bytes = min(self.kernel_bytes, work)
+        theirs = self.full_size_compute()
+        torch_bytes = sum(op.bytes for op in theirs)
+        done = sum(op.bytes for op in theirs if plain_name(op.name) in parts)
+        own_bytes = min(self.kernel_bytes, max(0, work - done))
         total = own_bytes + torch_bytes
         return own_bytes / total if total else 1.0
 
@@ -181,15 +184,15 @@ def _does_the_references(one: Observed, delegates: tuple, reference: dict) -> st
     if one.largest < WEIGHTY:
         return None
     theirs = {
-        base_name(op.name).rstrip("_")
+        plain_name(op.name)
         for op in one.full_size_compute()
         if not is_delegated(op.name, delegates)
     }
     baseline = reference.get(one.case, Baseline())
-    wanted = {base_name(name).rstrip("_") for name in _full_size_names(baseline, one.largest)}
+    wanted = {plain_name(name) for name in _full_size_names(baseline, one.largest)}
     if wanted and wanted <= theirs:
         return f"PyTorch's own {', '.join(sorted(wanted))} did the arithmetic of the task"
-    share = one.own_share(baseline.bytes)
+    share = one.own_share(baseline.bytes, wanted)
     if theirs and not delegates and share <= LEAST_SHARE:
         names = ", ".join(sorted(theirs)[:6])
         return (
@@ -197,6 +200,11 @@ def _does_the_references(one: Observed, delegates: tuple, reference: dict) -> st
             "bytes, counting no more than the task has to touch"
         )
     return None
+
+
+def plain_name(operator: str) -> str:
+    """`aten::add_.Tensor` -> `add`: the same work, wherever its result goes."""
+    return base_name(operator).rstrip("_")
 
 
 def _full_size_names(baseline: Baseline, largest: int) -> list[str]:

@@ -17,6 +17,7 @@ import triton
 from torch.overrides import TorchFunctionMode
 from triton.runtime import interpreter
 
+from runner.engine.kernel_calls import require_a_kernel, require_tritons_calls
 from runner.engine.kernel_language import require_triton
 from runner.engine.listening import STORAGE, STORAGE_METHODS, asks_for_memory
 from runner.engine.observer import Observer, is_host_memory
@@ -67,7 +68,7 @@ class LooksLikeCuda(TorchFunctionMode):
             self._note_host(args)
         if func in STORAGE_METHODS and asks_for_memory():
             self._observer.tell(STORAGE, func.__name__)
-        if func is _Base.data_ptr and asks_for_memory():
+        if func is _Base.data_ptr:
             return on_board(func(*args))
         if func is _Base.cuda:
             return on_our_side(args[0])
@@ -127,13 +128,14 @@ def _on_host(addresses: Any) -> Any:
 
 
 def map_memory() -> None:
-    """Let the interpreter's kernels use the board's addresses that candidates were told."""
+    """Let the interpreter's kernels, and nobody else, use the board's addresses."""
     native = interpreter._interpreter
 
     def mapped(name: str) -> Callable:
         original = getattr(native, name)
 
         def access(first: Any, second: Any, *rest: Any) -> Any:
+            require_a_kernel()
             if name == "atomic_rmw":  # the kind of change comes first
                 return original(first, _on_host(second), *rest)
             return original(_on_host(first), second, *rest)
@@ -263,6 +265,7 @@ def pretend_cuda(note: Callable[[str], None]) -> None:
     triton.runtime.driver.set_active(Driver(note))
     accept_bools()
     require_triton()
+    require_tritons_calls()
     map_memory()
     drop_nans()
     _settle_autotuning(note)

@@ -12,12 +12,23 @@ from typing import Any
 
 import torch
 
-from runner.engine.operators import COMPUTE_KIND, HEAVY_KIND, kind_of
+from runner.engine.operators import COMPUTE_KIND, FREE_KIND, HEAVY_KIND, base_name, kind_of
 
-SHOWN = "shown"  # a tensor is printed: torch then looks at its numbers with all modes off
+# A tensor is printed: torch then looks at its numbers with all modes off. Nobody else can say so.
+SHOWN = f"shown {secrets.token_hex(8)}"
 BACKENDS = ("CPU", "CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 
+# What torch itself does inside of operators that are no work: a conjugated tensor copied, two
+# compared on a board; and inside of its arithmetic, to put things in order.
+SIGNS = frozenset({"conj_physical", "_conj_physical", "neg"})
+INSIDE_FREE = SIGNS | {"eq", "all"}
+INSIDE_COMPUTE = frozenset(
+    {"sort", "argsort", "topk", "unique", "_unique2", "unique_dim", "searchsorted"}
+)
+
 _numel = torch._C.TensorBase.numel
+_event_name = torch._C._autograd.ProfilerEvent.name  # before anybody gives the class another
+_event_kind = torch._C._autograd.ProfilerEvent.kind
 _profiler = torch._C._profiler
 _range = _profiler._RecordFunctionFast
 _enable, _disable = (
@@ -56,12 +67,15 @@ class Witness:
     """Records one call. `seen()` goes around what the mode sees."""
 
     def __init__(self) -> None:
-        self.mark = f"seen {secrets.token_hex(8)}"
+        self._token = secrets.token_hex(8)
         self._begun = f"begun {secrets.token_hex(8)}"
+        visible_operators()  # while everybody still says the truth about them
 
-    def seen(self) -> Any:
-        """A range in the record: what lies inside, or has it inside, went through the mode."""
-        return _range(self.mark)
+    def seen(self, kind: str = HEAVY_KIND) -> Any:
+        """A range in the record: what has it inside went through the mode, and so did what lies
+        inside, as far as an operator of that kind may be made of it.
+        """
+        return _range(f"{self._token} {kind}")
 
     def start(self) -> None:
         """Record this thread's operators from here on."""
@@ -77,20 +91,21 @@ class Witness:
             threads = _disable()
         except RuntimeError:
             return None
-        if not any(event.name() == self._begun for events in threads for event in events):
+        if not any(_event_name(event) == self._begun for events in threads for event in events):
             return None
-        return sorted({name for events in threads for name in hidden(events, self.mark)})
+        return sorted({name for events in threads for name in hidden(events, self._token)})
 
 
-def hidden(events: Any, mark: str) -> list[str]:
-    """Operators that do work, neither inside of a marked range nor around one."""
+def hidden(events: Any, token: str) -> list[str]:
+    """Operators that do work, neither around a range that the mode marked nor rightly inside."""
     found: list[str] = []
     open_ranges: list[Range] = []
     for event in events:
-        if event.kind() == "push":
+        kind = _event_kind(event)
+        if kind == "push":
             parent = open_ranges[-1] if open_ranges else None
-            open_ranges.append(Range(event.name(), mark, parent))
-        elif event.kind() == "pop" and open_ranges:
+            open_ranges.append(Range(_event_name(event), token, parent))
+        elif kind == "pop" and open_ranges:
             ended = open_ranges.pop()
             if ended.around and open_ranges:
                 open_ranges[-1].around = True
@@ -100,19 +115,29 @@ def hidden(events: Any, mark: str) -> list[str]:
 
 
 class Range:
-    """One operator in the record: is it inside of a marked range, is it around one?"""
+    """One operator in the record, by the name that the dispatcher knows it by: inside of what kind
+    of marked range is it, is it around one?
+    """
 
-    def __init__(self, name: str, mark: str, parent: "Range | None") -> None:
+    def __init__(self, name: str, token: str, parent: "Range | None") -> None:
         self.name = name
-        self.inside: bool = name == mark or (parent is not None and parent.inside)
+        marked, _, kind = name.partition(" ")
+        self.around = marked == token
+        self.inside: str = kind if self.around else parent.inside if parent else ""
         self.shown: bool = name == SHOWN or (parent is not None and parent.shown)
-        self.around = name == mark
 
     def is_hidden_work(self) -> bool:
-        """Work, and of the kind that a mode would have seen."""
-        if self.inside or self.around or self.name not in visible_operators():
+        """Work, and of the kind that a mode would have seen, or more than what it saw."""
+        if self.around or self.name not in visible_operators():
             return False
         kind = kind_of(self.name)
+        name = base_name(self.name).removesuffix("_")
+        if self.inside == FREE_KIND:
+            return kind != FREE_KIND and name not in INSIDE_FREE
+        if self.inside == COMPUTE_KIND:
+            return kind == HEAVY_KIND and name not in INSIDE_COMPUTE
+        if self.inside or name in SIGNS:
+            return False
         return kind == HEAVY_KIND or (kind == COMPUTE_KIND and not self.shown)
 
 
@@ -129,12 +154,14 @@ def watch_kernels_printing(note: Callable[[int], None]) -> None:
     InterpreterBuilder.create_print = create_print
 
 
-def watch_printing(note: Callable[[int], None]) -> None:
-    """Mark in the record where torch prints a tensor, and note how many numbers it writes out."""
+def watch_printing(note: Callable[[int], None], alone: Callable[[str], Any]) -> None:
+    """Mark in the record where torch prints a tensor, and note how many numbers it writes out.
+    Inside of `alone(place)` nothing of the candidate's runs unnoticed.
+    """
     original, options = torch._tensor_str._str, torch._tensor_str.PRINT_OPTS
 
     def text(tensor: Any, *args: Any, **kwargs: Any) -> str:
-        with _range(SHOWN):
+        with alone("the printing of a tensor"), _range(SHOWN):
             shown: str = original(tensor, *args, **kwargs)
         if isinstance(tensor, torch.Tensor) and _numel(tensor) <= options.threshold:
             note(_numel(tensor))
