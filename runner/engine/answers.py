@@ -23,6 +23,10 @@ DTYPES = {
     if isinstance(dtype, torch.dtype) and PLAIN.fullmatch(str(dtype).removeprefix("torch."))
 }
 DEVICES = ("cpu", "cuda")
+# `same_bits` also runs where a candidate's code did: as they are before it.
+_equal, _Base = torch.equal, torch._C.TensorBase
+_detach, _contiguous, _reshape, _view = _Base.detach, _Base.contiguous, _Base.reshape, _Base.view
+_resolve_conj, _resolve_neg = _Base.resolve_conj, _Base.resolve_neg
 
 
 class BadManifest(Exception):  # noqa: N818 - the candidate's fault, not an error of ours
@@ -207,7 +211,7 @@ def same_bits(left: object, right: object) -> bool:
     if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
         if left.shape != right.shape or left.dtype != right.dtype:
             return False
-        return torch.equal(_bytes(left), _bytes(right))
+        return _equal(_bytes(left), _bytes(right))
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(same_bits, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
@@ -216,5 +220,5 @@ def same_bits(left: object, right: object) -> bool:
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    plain = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
-    return plain.view(torch.uint8)
+    plain = _contiguous(_resolve_neg(_resolve_conj(_detach(tensor))))
+    return _view(_reshape(plain, (-1,)), torch.uint8)

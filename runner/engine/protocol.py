@@ -15,6 +15,7 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
+from typing import Any
 
 HEADER = struct.Struct("!I")
 MAX_MESSAGE = 1 << 20  # from a candidate; a manifest of 64 tensors and a traceback take a few KiB
@@ -35,6 +36,7 @@ MAX_COMPILES = 500  # pairs a request
 MAX_DEPTH = 64
 MAX_NUMBER = 1 << 63
 UNSHOWABLE = re.compile("[\0\ud800-\udfff]")
+MOVING = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _to_text = json.JSONEncoder(
     allow_nan=False, separators=(",", ":")
 ).encode  # before anybody can patch json.dumps
@@ -84,6 +86,19 @@ def check_plain(message: dict) -> None:
             waiting.extend((part, depth + 1) for part in value)
         else:
             _check_leaf(value)
+
+
+def showable(value: Any) -> Any:
+    """A stranger's message without what moves a terminal's cursor or turns its text around; line
+    ends and tabs stay. Not deeper than `check_plain` allows.
+    """
+    if isinstance(value, str):
+        return MOVING.sub("", value)
+    if isinstance(value, list):
+        return [showable(part) for part in value]
+    if isinstance(value, dict):
+        return {showable(name): showable(part) for name, part in value.items()}
+    return value
 
 
 def _check_leaf(value: object) -> None:
@@ -249,9 +264,11 @@ class Channel:
         if body is None:
             return None
         message = decode(body)
-        if self._stranger:
-            check_plain(message)
-        return message
+        if not self._stranger:
+            return message
+        check_plain(message)
+        shown: dict = showable(message)
+        return shown
 
     def send_bytes(self, data: bytes) -> None:
         """The few raw bytes that answer it."""

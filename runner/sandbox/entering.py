@@ -11,10 +11,11 @@ import os
 import select
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -151,6 +152,16 @@ def _new_namespaces(walls: Walls) -> None:
         kernel.CLONE_NEWPID: walls.pid,
     }
     kernel.unshare(sum(flag for flag, on in wanted.items() if on))
+    _forget_host_name()
+
+
+def _forget_host_name() -> None:
+    """The machine gets a name for inside, where that is allowed: no wall, but none of the host's
+    names.
+    """
+    with suppress(OSError):
+        kernel.unshare(kernel.CLONE_NEWUTS)
+        socket.sethostname(NAME)
 
 
 def _new_user_namespace() -> None:

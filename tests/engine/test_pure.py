@@ -361,6 +361,15 @@ class TestStranger:
         with pytest.raises(Malformed, match="nobody asked for"):
             channel.post({"op": "call"})
 
+    def test_what_moves_a_terminal_is_left_out(self, ends):
+        channel, other = ends
+        escape, turned = "\x1b]0;title\x07\x1b[31mred", "\u202eright to left"
+        protocol.send(other, {"error": {"message": f"{escape}\n\tplain"}, turned: [turned, 1]})
+        assert channel.wait(soon()) == {
+            "error": {"message": "]0;title[31mred\n\tplain"},
+            "right to left": ["right to left", 1],
+        }
+
     def test_endless_telling_is_cut(self, ends):
         channel, other = ends
         for _ in range(protocol.MAX_TOLD + 5):

@@ -212,6 +212,12 @@ def test_the_environment_is_an_allow_list(monkeypatch):
     assert seen["TRITON_CACHE_DIR"].startswith(seen["TMPDIR"])
 
 
+def test_the_host_has_no_name_inside():
+    walls = needs("mount", "network")
+    assert inside(lambda: [os.uname().nodename, socket.gethostname()], walls) == ["candidate"] * 2
+    assert socket.gethostname() != "candidate"
+
+
 def test_the_strings_of_the_first_environment_are_wiped():
     script = """
 import ctypes, os
