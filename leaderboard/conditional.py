@@ -11,7 +11,7 @@ process keeps is kept apart by what they may see.
 
 import hashlib
 from collections.abc import Callable, Hashable
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 
 from django.conf import settings
@@ -44,9 +44,7 @@ def conditional(view: View) -> View:
         response = get_conditional_response(request, etag, modified)
         if response is None:
             place = (etag, request.get_host(), str(request.scheme), request.get_full_path())
-            response = kept.ANSWERS.get(place)
-            if response is None:
-                response = kept.ANSWERS.put(place, view(request, *args, **kwargs))
+            response = kept.ANSWERS.made(place, partial(view, request, *args, **kwargs))
         if response.status_code in (200, 304):
             name_version(response, etag, modified)
         return response
@@ -71,7 +69,7 @@ def kept_for(
     response = get_conditional_response(request, etag)
     if response is None:
         place = (etag, request.get_host(), str(request.scheme), request.path)
-        response = kept.OF_ONE.get(place) or kept.OF_ONE.put(place, make())
+        response = kept.OF_ONE.made(place, make)
     if response.status_code in (200, 304):
         response["ETag"] = etag
     return for_one(response)

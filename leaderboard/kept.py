@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, TypeVar
 
 from django.http import HttpResponse
@@ -31,6 +31,7 @@ KEPT_BOARDS = 24  # a full one of 50 methods x 176 tasks holds about 1 MB beside
 KEPT_RESULTS = 16  # of a GPU, lane and round: 8,800 take about 4 MB
 
 KEPT_STATES = 4
+MAKERS = 64  # answers that are made at once, at most; far more than threads
 KEPT_ANSWERS = 128  # the largest has 300 KB, most a tenth of that
 LARGEST_ANSWER = 2**19  # bytes; a run's page is as long as its source, which strangers write
 
@@ -44,6 +45,17 @@ class Answers:
         self._limit = limit
         self._answers: OrderedDict[tuple[str, ...], tuple[bytes, dict[str, str]]] = OrderedDict()
         self._lock = Lock()  # threads share it
+        self._makers = [RLock() for _ in range(MAKERS)]
+
+    def made(self, place: tuple[str, ...], make: Callable[[], HttpResponse]) -> HttpResponse:
+        """The kept answer or a new one. Of threads that ask for what isn't there, one makes it and
+        the others wait: after a change each would make the same page, at the same time.
+        """
+        found = self.get(place)
+        if found is None:
+            with self._makers[hash(place) % MAKERS]:
+                found = self.get(place) or self.put(place, make())
+        return found
 
     def get(self, place: tuple[str, ...]) -> HttpResponse | None:
         with self._lock:

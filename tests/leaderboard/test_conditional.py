@@ -1,11 +1,13 @@
 """Conditional answers: 304 while nothing changed, never after it did; nobody's page is shared."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Semaphore
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -17,6 +19,7 @@ from runner import dispatch
 from runner.accounts import keys
 from runner.models import Job
 
+THREADS = 4
 PUBLIC = [
     "/",
     "/leaderboard/",
@@ -326,6 +329,35 @@ def test_answers_are_kept_apart_by_address_and_host(client, settled, settings):
         with CaptureQueriesContext(connection) as queries:
             client.get(url, headers=headers)
         assert len(queries) > 1, (url, headers)
+
+
+def test_of_threads_that_ask_at_once_one_makes_the_answer():
+    answers, begun, made = kept.Answers(2), Semaphore(0), []
+
+    def make():
+        for _ in range(THREADS):  # until all have asked
+            begun.acquire(timeout=10)
+        made.append("once")
+        return HttpResponse("the page")
+
+    def ask_for_it(_):
+        begun.release()
+        return answers.made(("page",), make).content
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert {*pool.map(ask_for_it, range(THREADS))} == {b"the page"}
+    assert made == ["once"]
+
+
+def test_who_waited_for_a_failure_tries_anew():
+    answers = kept.Answers(2)
+
+    def fail():
+        raise Http404
+
+    with pytest.raises(Http404):
+        answers.made(("page",), fail)
+    assert answers.made(("page",), lambda: HttpResponse("found")).content == b"found"
 
 
 def test_what_is_kept_is_bounded_and_the_least_asked_leaves():
