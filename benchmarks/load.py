@@ -111,12 +111,14 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=8, help="connections at once")
     parser.add_argument("--database-url", help="of an empty or seeded database of its own")
     parser.add_argument("--grown-database-url", help="of one that was grown before, for scale 10")
+    parser.add_argument("--nice", type=int, default=0, help="of all that is started; root: below 0")
     parser.add_argument("--try", action="store_true", dest="is_try", help="small, and no record")
     parser.add_argument("--note", action="append", default=[], help="a paragraph for the record")
     chosen = parser.parse_args()
     chosen.scale = sorted(set(chosen.scale)) or [1]
     if chosen.is_try:
         chosen.seconds = 3
+    os.nice(chosen.nice)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is stopped, too
     for tool in ("hey", "redis-server"):
         if shutil.which(tool) is None:
@@ -448,6 +450,7 @@ def write(sizes: list[dict], said: dict, chosen: argparse.Namespace) -> None:
         cursor.execute("SHOW server_version")
         postgres = cursor.fetchone()[0].split()[0]
     scales = "".join(f" --scale {scale}" for scale in chosen.scale)
+    nice = f" --nice {chosen.nice}" if chosen.nice else ""
     bare = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "environment": {
@@ -459,7 +462,7 @@ def write(sizes: list[dict], said: dict, chosen: argparse.Namespace) -> None:
             "load_tool": "hey",
             "clients": chosen.clients,
         },
-        "commands": [f"python benchmarks/load.py{scales} --seconds {chosen.seconds}"],
+        "commands": [f"python benchmarks/load.py{scales} --seconds {chosen.seconds}{nice}"],
         "sizes": sizes,
         "uploads": said,
     }
