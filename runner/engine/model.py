@@ -110,7 +110,7 @@ class Options:
     seed: int | None = None
     min_blocks: int = 8
     max_blocks: int = 32
-    samples_per_block: int = 20
+    samples_per_block: int = 12
     referees: int | None = None  # trusted processes that compare; None: as many as the host bears
     # Let others compile while one is timed? None: where this host keeps cores quiet for timing.
     # Not by itself until timings with it have been compared with those without on a board.

@@ -31,10 +31,10 @@ from runner.engine.model import DeviceSpec
 PATIENCE = 20.0  # seconds that the first who wants the board alone lets the others go on
 # With overlap, by a simulation of 8 to 32 candidates in hand on 13 cores: the result moves by less
 # than a tenth when any of these is halved or doubled.
-SLICE, BREAK = 0.25, 0.02  # seconds alone, and seconds that the board is open between two slices
+SLICE, BREAK = 0.4, 0.02  # seconds alone, and seconds that the board is open between two slices
 LONGEST_BREAK = 0.5  # seconds; whoever comes later waits for the next
 LONG = 0.1  # seconds
-AT_ONCE = 4  # who share a board use it at the same time
+AT_ONCE = 6  # who share a board use it at the same time
 # Long calls wait for so many others of those in hand (no more than go at once), or so long.
 LONG_SHARE, LONG_WAIT = 0.4, 2.0
 
