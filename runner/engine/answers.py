@@ -25,7 +25,8 @@ DTYPES = {
 DEVICES = ("cpu", "cuda")
 # `same_bits` also runs where a candidate's code did: as they are before it.
 _equal, _Base = torch.equal, torch._C.TensorBase
-_detach, _contiguous, _reshape, _view = _Base.detach, _Base.contiguous, _Base.reshape, _Base.view
+_detach, _contiguous, _view = _Base.detach, _Base.contiguous, _Base.view
+_as_strided, _numel = _Base.as_strided, _Base.numel  # one number has any stride and is contiguous
 _resolve_conj, _resolve_neg = _Base.resolve_conj, _Base.resolve_neg
 
 
@@ -221,4 +222,4 @@ def same_bits(left: object, right: object) -> bool:
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     plain = _contiguous(_resolve_neg(_resolve_conj(_detach(tensor))))
-    return _view(_reshape(plain, (-1,)), torch.uint8)
+    return _view(_as_strided(plain, (_numel(plain),), (1,)), torch.uint8)

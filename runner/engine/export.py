@@ -25,7 +25,8 @@ _shape = _Base.shape.__get__  # type: ignore[attr-defined]
 _device = _Base.device.__get__
 _layout = _Base.layout.__get__  # type: ignore[attr-defined]
 _stride, _numel, _element_size = _Base.stride, _Base.numel, _Base.element_size
-_detach, _contiguous, _reshape, _view = _Base.detach, _Base.contiguous, _Base.reshape, _Base.view
+_detach, _contiguous, _view = _Base.detach, _Base.contiguous, _Base.view
+_as_strided = _Base.as_strided  # one number may have any stride and be contiguous
 _resolve_conj, _resolve_neg, _copy_ = _Base.resolve_conj, _Base.resolve_neg, _Base.copy_
 _storage = _Base.untyped_storage
 _storage_pointer = torch.UntypedStorage.data_ptr
@@ -121,7 +122,7 @@ class Exporter:
         self._offset = start + size
         if size:
             plain = _contiguous(_resolve_neg(_resolve_conj(_detach(tensor))))
-            flat = _view(_reshape(plain, (-1,)), _uint8)
+            flat = _view(_as_strided(plain, (_numel(plain),), (1,)), _uint8)
             _copy_(_frombuffer(self._file, dtype=_uint8, count=size, offset=start), flat)
         return start, size
 

@@ -6,6 +6,7 @@ call in a kernel is looked at when it is made, and the board's memory is there f
 
 import ast
 import builtins
+import functools
 import math
 import secrets
 import sys
@@ -69,13 +70,19 @@ def operand(value: Any) -> Any:
 
 
 def _methods_of(kind: type) -> frozenset[str]:
-    """The names of those that are written in Python."""
+    """The names of those operators that a class of the candidate's says itself."""
     return frozenset(
         name
         for owner in kind.__mro__
         for name, value in vars(owner).items()
-        if name in OPERATORS and type(value) is not types.WrapperDescriptorType
+        if name in OPERATORS and not _is_given(value)
     )
+
+
+def _is_given(method: Any) -> bool:
+    if type(method) is types.FunctionType:
+        return is_known_file(method.__code__.co_filename)
+    return type(method) is types.WrapperDescriptorType
 
 
 def may_be_called(value: Any) -> bool:
@@ -83,6 +90,8 @@ def may_be_called(value: Any) -> bool:
     kind = type(value)
     if kind is types.MethodType:
         return may_be_called(value.__func__)
+    if kind is functools.partial:
+        return may_be_called(value.func)
     if kind is types.FunctionType:
         return is_tritons(value)
     if isinstance(value, type):

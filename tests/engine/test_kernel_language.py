@@ -1,15 +1,20 @@
 """What the interpreter refuses because no board's compiler takes it."""
 
 import ast
+import enum
+import functools
 import inspect
 import math
+import os
 import textwrap
 
 import numpy
 import pytest
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
+from runner.engine.kernel_calls import may_be_called, operand
 from runner.engine.kernel_language import OnlyTriton
 
 ONE = tl.constexpr(1)
@@ -130,3 +135,47 @@ def test_a_closed_over_constant_is_known_and_a_closed_over_list_refused():
 
     assert refused(with_constant) == []
     assert refused(with_list) == [1]
+
+
+class Flags(enum.IntFlag):
+    ONE = 1
+    TWO = 2
+
+
+GRAND = "class Grand:\n    def __mul__(self, other):\n        return other\n"
+SCOPE: dict = {}
+exec(compile(GRAND, "candidate.py", "exec"), SCOPE)  # noqa: S102 - in a file that isn't ours
+Grand = SCOPE["Grand"]
+
+
+@pytest.mark.parametrize("module", [tl, tl.core, tl.math, tl.standard, libdevice])
+def test_all_that_triton_offers_to_kernels_may_be_called(module):
+    offered = {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
+    tritons = {
+        name: value
+        for name, value in offered.items()
+        if callable(value) and str(getattr(value, "__module__", "")).startswith("triton")
+    }
+    assert len(tritons) > 10
+    assert [name for name, value in tritons.items() if not may_be_called(value)] == []
+
+
+@pytest.mark.parametrize("value", [max, math.ceil, "x".upper, functools.partial(print, "x"), int])
+def test_what_python_offers_to_kernels_may_be_called(value):
+    assert may_be_called(value)
+
+
+@pytest.mark.parametrize("value", [helper, numpy.maximum, numpy.dot, Grand, os.getpid, dict.get])
+def test_nothing_else_may(value):
+    assert not may_be_called(value)
+
+
+@pytest.mark.parametrize("value", [1, 2.0, (1, 2), ONE, tl.float32, Flags.ONE, numpy.float32(1)])
+def test_numbers_and_what_is_made_of_them_are_operands(value):
+    assert operand(value) is value
+
+
+@pytest.mark.parametrize("value", [Grand(), tl.constexpr(Grand())])
+def test_what_says_itself_what_an_operator_means_is_none(value):
+    with pytest.raises(SyntaxError, match="Grand"):
+        operand(value)
