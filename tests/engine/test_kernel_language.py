@@ -144,7 +144,7 @@ class Flags(enum.IntFlag):
 
 GRAND = "class Grand:\n    def __mul__(self, other):\n        return other\n"
 SCOPE: dict = {}
-exec(compile(GRAND, "candidate.py", "exec"), SCOPE)  # noqa: S102 - in a file that isn't ours
+exec(compile(GRAND, "candidate.py", "exec"), SCOPE)
 Grand = SCOPE["Grand"]
 
 
