@@ -28,7 +28,7 @@ from runner.engine.activity import (
 )
 from runner.engine.compiled import CompiledReferences
 from runner.engine.memory import ease_memory, give_back_memory
-from runner.engine.protocol import FAILED, NEXT, SEED
+from runner.engine.protocol import FAILED, LEAST_SPIN, MOST_SPIN, NEXT, SEED
 
 if TYPE_CHECKING:
     from runner.engine.child import Process
@@ -39,8 +39,6 @@ HEATER_CYCLES = 2_000_000  # about a millisecond
 CYCLES_PER_MICROSECOND = (
     2000  # of the spinning kernel, near the boost clock: only its order matters
 )
-# microseconds; the upper end hides the queueing of some hundred launches
-LEAST_SPIN, MOST_SPIN = 40.0, 30_000.0
 COPY_BYTES = 2 << 30
 EMPTY_SAMPLES = 101
 

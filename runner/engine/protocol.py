@@ -23,6 +23,8 @@ MAX_DESCRIPTORS = 8
 SEED = struct.Struct(
     "!QB"
 )  # timed blocks: the next seed, and whether to keep the outputs of the call before
+# Microseconds before a timed call; the upper end hides the queueing of some hundred launches.
+LEAST_SPIN, MOST_SPIN = 40.0, 30_000.0
 NEXT, FAILED = (
     b"n",
     b"e",

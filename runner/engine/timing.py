@@ -15,11 +15,12 @@ from statistics import median
 
 from benchmark import vocabulary as words
 from runner.engine import figures, physics, protocol, surprise
+from runner.engine.baselines import Alone
 from runner.engine.clocks import unsteady
 from runner.engine.figures import Interval, Pair
 from runner.engine.model import BoardFailure, JudgeFailure
 from runner.engine.profiling import profile, require_own
-from runner.engine.protocol import FAILED, NEXT, SEED, Channel
+from runner.engine.protocol import FAILED, MOST_SPIN, NEXT, SEED, Channel
 from runner.engine.trial import Answer, Trial, Verdict
 from runner.engine.workers import Ended, Worker
 
@@ -174,14 +175,16 @@ def rest(trial: Trial) -> float:
     return time.monotonic() - started
 
 
-def reference_alone(trial: Trial, case: dict) -> float:
-    """PyTorch's ms on a case, shortly and with nothing beside it: the candidate's process must have
-    ended, and the board be ours alone.
+def reference_alone(trial: Trial, case: dict) -> Alone:
+    """PyTorch on a case, shortly and with nothing beside it: the candidate's process must have
+    ended, and the board be ours alone. Its call waits for the board if queueing it takes as long as
+    the spin before it.
     """
     heat(trial, FROM_IDLE)
     warm = reference_block(trial, case, max(WARM_SAMPLES), WARM_SPIN)
     spin, samples = shape(trial, [warm])
-    return median(trial.board().net(reference_block(trial, case, samples, spin).times))
+    block = reference_block(trial, case, samples, spin)
+    return Alone(median(trial.board().net(block.times)), median(block.queued) >= spin / 1e3)
 
 
 def two_pairs(
@@ -225,7 +228,7 @@ def shape(trial: Trial, warm: Sequence[Samples]) -> tuple[float, int]:
     """
     longest = max(side.median for side in warm)
     fewer = (count for least, count in FEWER_SAMPLES if longest >= least)
-    spin = 1.5e3 * max(median(side.queued) for side in warm) + 20.0
+    spin = min(MOST_SPIN, 1.5e3 * max(median(side.queued) for side in warm) + 20.0)
     return spin, next(fewer, trial.options.samples_per_block)
 
 

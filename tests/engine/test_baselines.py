@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.engine.baselines import SLOWER, Baselines
+from runner.engine.baselines import SLOWER, SLOWER_WAITING, Alone, Baselines
 from runner.engine.report import CaseResult, Report
 
 DIGEST = "0" * 64
@@ -19,13 +19,15 @@ def run(**times: tuple[float, float]) -> Report:
     return Report("relu", "Activation", 0, "", DIGEST, "h200", cases=cases, speedup=1.0)
 
 
-def judged(baselines: Baselines, report: Report, **alone: float) -> tuple[list[str], bool]:
+def judged(
+    baselines: Baselines, report: Report, waits: bool = False, **alone: float
+) -> tuple[list[str], bool]:
     """Which cases were looked at again, and is the run held back?"""
     looked: list[str] = []
 
-    def measure(row: CaseResult) -> float:
+    def measure(row: CaseResult) -> Alone:
         looked.append(row.case)
-        return alone[row.case]
+        return Alone(alone[row.case], waits)
 
     baselines.settle(report, baselines.doubtful(report), measure)
     assert [f.code for f in report.findings] == ["suspect-baseline"] * report.suspect
@@ -77,3 +79,13 @@ def test_short_calls_may_scatter() -> None:
     baselines = Baselines()
     baselines.note(DIGEST, "tiny", 0.005)
     assert judged(baselines, run(tiny=(0.008, 0.008))) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ("factor", "suspect"), [(SLOWER_WAITING - 0.02, False), (SLOWER_WAITING + 0.02, True)]
+)
+def test_a_call_that_waits_for_the_board_may_take_more_of_its_hosts_time(
+    factor: float, suspect: bool
+) -> None:
+    report = run(large=(factor, 0.1))
+    assert judged(Baselines(), report, waits=True, large=1.0) == (["large"], suspect)
