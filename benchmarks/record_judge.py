@@ -13,6 +13,7 @@ may be given several times.
 import argparse
 import json
 import statistics
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,6 +103,13 @@ def throughput(files: list[str]) -> Record:
         ["", *stages],
         [[label, *(row["stages"][s] for s in stages)] for label, row in figures.items()],
     )
+    told = {label: row for label, row in figures.items() if row["time_steps"]}
+    body += ["", "Inside of the time stage, seconds over all runs that were timed:", ""]
+    names = list(dict.fromkeys(name for row in told.values() for name in row["time_steps"]))
+    body += table(
+        ["", *told],
+        [[name, *(row["time_steps"].get(name, 0.0) for row in told.values())] for name in names],
+    )
     return "How fast the judge judges", bare, body
 
 
@@ -127,7 +135,16 @@ def speed(report: dict) -> dict:
         "gpu_seconds": calls,
         "start_seconds": took.get("start"),
         "stages": {name: middle(runs, name) for name in ("load", "call", "check", "proof", "time")},
+        "time_steps": time_steps(runs),
     }
+
+
+def time_steps(runs: list[dict]) -> dict[str, float]:
+    """Seconds of each step of the time stage, over all runs."""
+    total: Counter[str] = Counter()
+    for run in runs:
+        total.update(run["environment"].get("time_steps", {}))
+    return {name: round(seconds, 1) for name, seconds in total.most_common()}
 
 
 def middle(runs: list[dict], stage: str) -> float | None:
@@ -175,7 +192,7 @@ def repeatability(files: list[str]) -> Record:
 
 def by_candidate(report: dict) -> dict[tuple, dict]:
     return {
-        (run["task"], run["round"], run["source_sha256"]): run
+        (run["task"], run["round"], run["source_sha256"], run["task_digest"]): run
         for run in report["runs"]
         if run["speedup"]
     }
