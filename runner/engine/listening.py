@@ -156,6 +156,13 @@ WRITERS = (
     (torch._C._profiler, "_add_execution_trace_observer"),
 )
 
+# And these compile CUDA's own language, whose kernels may have any name.
+COMPILERS = (
+    (torch.cuda, "_compile_kernel"),
+    (torch.cuda.jiterator, "_create_jit_fn"),
+    (torch.cuda.jiterator, "_create_multi_output_jit_fn"),
+)
+
 _ours = str(Path(__file__).resolve().parents[2]) + "/"
 _standard = (sysconfig.get_path("stdlib") + "/", "<frozen")
 _installed = (sysconfig.get_path("purelib") + "/", sysconfig.get_path("platlib") + "/")
@@ -309,13 +316,15 @@ def watch_blinding(tell: Tell) -> None:
 
 
 def watch_writers(tell: Tell) -> None:
-    """Tell when a tensor's numbers are written down for the candidate, by torch or by itself."""
+    """Tell when a tensor's numbers are written down for the candidate, by torch or by itself, or
+    when torch compiles for it what is no Triton.
+    """
     for owner, name in WRITERS:
         if hasattr(owner, name):
             setattr(owner, name, _told_of(STORAGE, getattr(owner, name), name, tell))
-    jiterator = torch.cuda.jiterator
-    for name in ("_create_jit_fn", "_create_multi_output_jit_fn"):
-        setattr(jiterator, name, _told_of(NATIVE, getattr(jiterator, name), name, tell))
+    for owner, name in COMPILERS:
+        if hasattr(owner, name):
+            setattr(owner, name, _told_of(NATIVE, getattr(owner, name), name, tell))
 
 
 def _told_of(word: str, original: Any, name: str, tell: Tell) -> Any:
