@@ -33,6 +33,18 @@ _triton = str(Path(triton.__file__).parent) + "/"
 _builtin_values = frozenset(
     id(value) for module in (builtins, math) for value in vars(module).values()
 )
+DESCRIPTORS = (
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.BuiltinFunctionType,
+)
+KEPT = (  # classes that a kernel's numbers go through
+    *(value for value in vars(interpreter).values() if isinstance(value, type)),
+    triton.language.tensor,
+    triton.language.semantic.TritonSemantic,
+)
+_found: dict[Any, dict[str, Any]] = {}
 _codes: set[types.CodeType] = set()  # of kernels, as the interpreter runs them
 _getframe = sys._getframe
 
@@ -203,6 +215,32 @@ def _rewrite_combining() -> None:
             self.combine_fn = types.SimpleNamespace(fn=combine_fn.rewrite())
 
     owner.__init__ = init
+
+
+def remember() -> None:
+    """What Triton's classes are made of, before a candidate comes; for `require_unchanged`."""
+    _found.update({owner: dict(vars(owner)) for owner in KEPT})
+
+
+def require_unchanged() -> None:
+    """Before a launch: SyntaxError when a candidate has given one of Triton's classes, which a
+    kernel's numbers go through, anything of its own.
+    """
+    for owner, before in _found.items():
+        for name, value in vars(owner).items():
+            if value is not before.get(name) and _is_strange(value):
+                raise SyntaxError(f"`{owner.__name__}.{name}` is Triton's, and was exchanged")
+
+
+def _is_strange(value: Any) -> bool:
+    kind = type(value)
+    if kind is property:
+        return any(_is_strange(part) for part in (value.fget, value.fset) if part)
+    if kind in (staticmethod, classmethod):
+        return _is_strange(value.__func__)
+    if kind is types.FunctionType:
+        return not is_known_file(value.__code__.co_filename)
+    return kind not in (*PLAIN, *DESCRIPTORS) and not _is_tritons_class(kind)
 
 
 def require_a_kernel() -> None:

@@ -156,8 +156,11 @@ WRITERS = (
     (torch._C._profiler, "_add_execution_trace_observer"),
 )
 
-# And these compile CUDA's own language, whose kernels may have any name.
+# And these compile what is no Triton: CUDA's own language, whose kernels may have any name, and
+# expressions that torch works out without an operator.
 COMPILERS = (
+    (getattr(torch._C, "_te", torch._C), "construct_codegen"),
+    (getattr(torch._C, "_te", torch._C), "TensorExprKernel"),
     (torch.cuda, "_compile_kernel"),
     (torch.cuda.jiterator, "_create_jit_fn"),
     (torch.cuda.jiterator, "_create_multi_output_jit_fn"),

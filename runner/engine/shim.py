@@ -17,7 +17,12 @@ import triton
 from torch.overrides import TorchFunctionMode
 from triton.runtime import interpreter
 
-from runner.engine.kernel_calls import require_a_kernel, require_tritons_calls
+from runner.engine.kernel_calls import (
+    remember,
+    require_a_kernel,
+    require_tritons_calls,
+    require_unchanged,
+)
 from runner.engine.kernel_language import require_triton
 from runner.engine.listening import STORAGE, STORAGE_METHODS, asks_for_memory
 from runner.engine.observer import Observer, is_host_memory
@@ -194,10 +199,13 @@ def numbers_for_bools(function: Any, args: tuple, kwargs: dict) -> tuple[tuple, 
 
 
 def accept_bools() -> None:
-    """Apply `numbers_for_bools` to every launch in the interpreter of this process."""
+    """Apply `numbers_for_bools` to every launch in the interpreter of this process, and look at
+    Triton's own classes before it.
+    """
     original = interpreter.InterpretedFunction.run
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        require_unchanged()
         args, kwargs = numbers_for_bools(self, args, kwargs)
         return original(self, *args, grid=grid, warmup=warmup, **kwargs)
 
@@ -268,6 +276,7 @@ def pretend_cuda(note: Callable[[str], None]) -> None:
     require_tritons_calls()
     map_memory()
     drop_nans()
+    remember()
     _settle_autotuning(note)
 
 
