@@ -189,4 +189,5 @@ SYNTHETIC = "synthetic-"  # how slugs of made-up methods and GPUs begin: manage.
 CPU_INTERPRETER = "cpu-interpreter"
 BASELINE = "PyTorch eager"
 NEUTRAL_BAND = 0.05  # within 5 % of 1.0x neither faster nor slower is said
+MOST_JOBS = 64  # that a board may have in hand at once
 MAX_SOURCE_BYTES = 256 * 1024  # a candidate's source; the longest published one has 24 KiB

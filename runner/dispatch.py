@@ -108,8 +108,11 @@ def fill(gpu: Gpu) -> int:
 
 
 def window(gpu: Gpu) -> int:
-    """Jobs of this GPU in the broker at a time: enough that no board ever waits for the next."""
-    return int(settings.KBX_DISPATCH_WINDOW) + 2 * Device.objects.serving().filter(gpu=gpu).count()
+    """Jobs of this GPU in the broker or in hand at a time: enough that no board ever waits for the
+    next.
+    """
+    boards = Device.objects.serving().filter(gpu=gpu)
+    return int(settings.KBX_DISPATCH_WINDOW) + boards.count() + boards.at_once()
 
 
 def next_in_line(gpu: Gpu, room: int) -> list[Job]:

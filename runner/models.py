@@ -29,6 +29,10 @@ class DeviceQuerySet(models.QuerySet["Device"]):
         """There, and taking jobs."""
         return self.online().filter(state=vocabulary.SERVING)
 
+    def at_once(self) -> int:
+        """How many jobs they have in hand at once, when there are enough."""
+        return int(self.aggregate(found=models.Sum("jobs", default=0))["found"])
+
     def in_trouble(self) -> "DeviceQuerySet":
         """There, and kept from taking jobs, with a reason."""
         return self.online().filter(state__in=(vocabulary.BROKEN, vocabulary.REFUSED))
@@ -41,6 +45,9 @@ class Device(models.Model):
     serial = models.CharField(max_length=64, help_text="Hash of the board's UUID.")
     host = models.CharField(max_length=120)
     last_seen_at = models.DateTimeField()
+    jobs = models.PositiveSmallIntegerField(
+        default=1, db_default=1, help_text="It has so many in hand at once."
+    )
     state = models.CharField(
         max_length=16, choices=choices(vocabulary.BOARD_STATES), default=vocabulary.SERVING
     )

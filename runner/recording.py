@@ -270,7 +270,7 @@ def _seen(board: dict[str, Any], gpu: Gpu, stands: Standing | None = None) -> De
     row, _ = Device.objects.update_or_create(
         host=board["host"],
         serial=board["serial"],
-        defaults={"gpu": gpu, "last_seen_at": timezone.now(), **told},
+        defaults={"gpu": gpu, "jobs": board["jobs"], "last_seen_at": timezone.now(), **told},
     )
     return row
 

@@ -20,7 +20,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from benchmark import curation
 from benchmark.models import Candidate, CountingRun, Gpu, Method, Run, Submission, Task
 from runner import dispatch
-from runner.models import Device, Job
+from runner.models import Device, DeviceQuerySet, Job
 
 SAMPLE = 200  # newest runs of a GPU, for a typical duration where a task has none
 NOT_STORED = "the source is not stored here (recorded results)"
@@ -87,6 +87,7 @@ class Cost:
     guessed: int
     unknown: int
     boards: int
+    at_once: int  # jobs that these have in hand at a time
 
     @property
     def minutes(self) -> float:
@@ -95,7 +96,7 @@ class Cost:
     @property
     def wall_minutes(self) -> float | None:
         """With the boards that are there now."""
-        return self.minutes / self.boards if self.boards else None
+        return self.minutes / self.at_once if self.at_once else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +228,10 @@ def _costs(pairs: Sequence[Pair]) -> Iterable[Cost]:
     for pair in pairs:
         by_gpu[pair.gpu].append(pair)
     for gpu in Gpu.objects.filter(pk__in=by_gpu).order_by("name"):
-        boards = Device.objects.serving().filter(gpu=gpu).count()
-        yield _cost(gpu, by_gpu[gpu.pk], boards)
+        yield _cost(gpu, by_gpu[gpu.pk], Device.objects.serving().filter(gpu=gpu))
 
 
-def _cost(gpu: Gpu, pairs: Sequence[Pair], boards: int) -> Cost:
+def _cost(gpu: Gpu, pairs: Sequence[Pair], boards: DeviceQuerySet) -> Cost:
     of_task = defaultdict(list)
     for pair in pairs:
         if pair.seconds is not None:
@@ -246,7 +246,7 @@ def _cost(gpu: Gpu, pairs: Sequence[Pair], boards: int) -> Cost:
         seconds += value or 0.0
         unknown += value is None
     guessed = len(pairs) - measured - unknown
-    return Cost(gpu, len(pairs), seconds, guessed, unknown, boards)
+    return Cost(gpu, len(pairs), seconds, guessed, unknown, boards.count(), boards.at_once())
 
 
 def _typical(gpu: Gpu) -> float | None:

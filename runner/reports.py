@@ -109,6 +109,7 @@ BOARD = Record(
         "name": Optional(Prose(80), ""),
         "architecture": Optional(Text(40), ""),
         "memory": Optional(Whole(0, 2**62)),
+        "jobs": Optional(Whole(1, vocabulary.MOST_JOBS), 1),
         "judge_version": Optional(Text(40), ""),
         "suite_digest": Optional(Text(64), ""),
         "tasks": Optional(Table(Text(80), Hex(64), 1000), {}),

@@ -141,17 +141,19 @@ class JobPage:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """When a job that is asked for now would be judged: what is ahead of it, each at the median of
-    `measured` recent judgements, shared by the boards that take jobs.
+    `measured` recent judgements, shared by the boards that take jobs, which have `at_once` of them
+    in hand at a time.
     """
 
     ahead: int
     boards: int
+    at_once: int
     median_seconds: float
     measured: int
 
     @property
     def wait(self) -> timedelta:
-        return timedelta(seconds=round(self.ahead * self.median_seconds / self.boards))
+        return timedelta(seconds=round(self.ahead * self.median_seconds / self.at_once))
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +272,10 @@ def queues() -> tuple[QueueRow, ...]:
         running=Count("jobs", filter=Q(jobs__state=vocabulary.RUNNING)),
         oldest=Min("jobs__created_at", filter=open_jobs),
     )
-    online, serving = _by_gpu(Device.objects.online()), _by_gpu(Device.objects.serving())
+    online, serving, at_once = _by_gpu(Device.objects.online()), Counter[int](), Counter[int]()
+    for gpu_id, jobs in Device.objects.serving().values_list("gpu_id", "jobs"):
+        serving[gpu_id] += 1
+        at_once[gpu_id] += jobs
     aside = _by_gpu(Job.objects.set_aside().order_by())
     return tuple(
         QueueRow(
@@ -285,7 +290,7 @@ def queues() -> tuple[QueueRow, ...]:
             devices=online[gpu.pk],
             serving=serving[gpu.pk],
             median_wait=_median_wait(gpu),
-            estimate=_estimate(gpu, gpu.queued + gpu.running, serving[gpu.pk]),
+            estimate=_estimate(gpu, gpu.queued + gpu.running, serving[gpu.pk], at_once[gpu.pk]),
         )
         for gpu in rows
         if gpu.is_judging or gpu.queued or gpu.running or online[gpu.pk] or aside[gpu.pk]
@@ -390,13 +395,13 @@ def _by_gpu(rows: QuerySet[Any]) -> Counter[int]:
     return Counter(rows.values_list("gpu_id", flat=True))
 
 
-def _estimate(gpu: Gpu, ahead: int, boards: int) -> Estimate | None:
+def _estimate(gpu: Gpu, ahead: int, boards: int, at_once: int) -> Estimate | None:
     ended = Job.objects.filter(gpu=gpu, state=vocabulary.DONE, started_at__isnull=False)
     times = ended.order_by("-ended_at").values_list("started_at", "ended_at")[:WAITS_LOOKED_AT]
     seconds = [(end - begun).total_seconds() for begun, end in times if begun and end]
-    if not seconds or not boards:
+    if not seconds or not at_once:
         return None
-    return Estimate(ahead, boards, median(seconds), len(seconds))
+    return Estimate(ahead, boards, at_once, median(seconds), len(seconds))
 
 
 def _median_wait(gpu: Gpu) -> timedelta | None:

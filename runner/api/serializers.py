@@ -182,10 +182,11 @@ class JobSerializer(serializers.Serializer):
 
 
 class EstimateSerializer(serializers.Serializer):
-    """When a job that is asked for now would be judged: jobs ahead times the median, by boards."""
+    """When a job that is asked for now would be judged: jobs ahead times the median, by at_once."""
 
     ahead = serializers.IntegerField(help_text="Jobs that wait or run.")
     boards = serializers.IntegerField(help_text="That take jobs now.")
+    at_once = serializers.IntegerField(help_text="Jobs that these boards have in hand at a time.")
     median_seconds = serializers.FloatField(help_text="Of a judgement.")
     measured = serializers.IntegerField(help_text="Judgements that the median is of.")
     wait = serializers.SerializerMethodField(help_text="Seconds.")

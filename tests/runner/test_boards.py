@@ -90,6 +90,15 @@ def test_only_a_broken_board_has_a_reason_of_its_own(h200: Gpu) -> None:
         assert (board.state, board.reason) == (state, kept)
 
 
+def test_the_broker_holds_what_a_board_has_in_hand_and_a_few_more(h200: Gpu) -> None:
+    announce("serving")
+    room = dispatch.window(h200)
+    announce("serving", jobs=8)
+    assert dispatch.window(h200) == room + 7
+    assert announce("serving", jobs=0) is None  # as unusable as a message without a host
+    assert announce("serving", jobs=10_000) is None
+
+
 def test_a_broken_board_is_shown_and_gets_nothing(h200: Gpu, make: Any, client: Client) -> None:
     announce("serving")
     room = dispatch.window(h200)
@@ -186,6 +195,11 @@ def test_the_estimated_wait_is_what_was_measured_times_what_is_ahead(
     assert estimate is not None
     assert (estimate.ahead, estimate.boards, estimate.measured) == (3, 2, 1)
     assert estimate.wait == timedelta(seconds=45)
+    recording.record_board({**BOARD, "host": "two", "jobs": 5})
+    estimate = selectors.queues()[0].estimate
+    assert estimate is not None
+    assert (estimate.boards, estimate.at_once) == (2, 6)
+    assert estimate.wait == timedelta(seconds=15)
 
 
 @pytest.mark.parametrize(
