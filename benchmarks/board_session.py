@@ -2,7 +2,7 @@
 
     python benchmarks/board_session.py list                    # the pieces, with their commands
     python benchmarks/board_session.py PIECE... --out FOLDER   # run them, one after the other
-        [--device cuda:0] [--jobs 16] [--predictions FILE.jsonl]...
+        [--device cuda:0] [--jobs 24] [--predictions FILE.jsonl]...
 
 Each piece is one command of ours with a limit. At the limit it gets Ctrl-C, at which `kbx evaluate`
 saves what was judged; the self-test and `kbx prove` write their files as they grow. A piece leaves
@@ -77,7 +77,7 @@ def pieces(place: Place) -> dict[str, list[Piece]]:
         "compiled": [
             evaluate("torch.compile beside", "compiled.json", *some, "--baseline", "compile")
         ],
-        "overlap": [evaluate("compiling beside timing", "overlap.json", PLAIN, "--overlap")],
+        "alone": [evaluate("nobody compiles beside", "alone.json", PLAIN, "--no-overlap")],
         "two-boards": [evaluate("all boards", "two-boards.json", PLAIN, device="all")],
     }
 
@@ -173,7 +173,7 @@ def main() -> int:
     parser.add_argument("pieces", nargs="+", help="names, or `list`")
     parser.add_argument("--out", type=Path, default=Path("board-session"))
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--jobs", type=int, default=16)
+    parser.add_argument("--jobs", type=int, default=24)
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds a command")
     parser.add_argument("--predictions", action="append", default=[])
     chosen = parser.parse_args()

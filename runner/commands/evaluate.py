@@ -113,7 +113,7 @@ def _devices(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option("--jobs", type=click.IntRange(1, 64), help="Candidates in hand at once, per device.")
 @click.option(
     "--overlap/--no-overlap",
-    default=False,
+    default=True,
     show_default=True,
     help="Let others compile while one is timed: where the host has cores to keep quiet.",
 )

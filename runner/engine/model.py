@@ -113,8 +113,7 @@ class Options:
     samples_per_block: int = 12
     referees: int | None = None  # trusted processes that compare; None: as many as the host bears
     # Let others compile while one is timed? None: where this host keeps cores quiet for timing.
-    # Not by itself until timings with it have been compared with those without on a board.
-    overlap: bool | None = False
+    overlap: bool | None = None
     compiled_baseline: bool = False  # time torch.compile's reference too, beside the eager one
     static_rules: bool = True  # off: what the source's text says flags and forbids nothing
 

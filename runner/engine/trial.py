@@ -226,7 +226,7 @@ class Trial:
         """
         assert self.session is not None
         with self.its_turn(self.takes_long(message)) as hold:
-            if hold is not None and self.device.kind == "cuda" and message["op"] in COMPILE_IN:
+            if hold is not None and hold.may_step_aside and message["op"] in COMPILE_IN:
                 reply = self.session.ask_aside(message, Aside(self, hold))
             else:
                 reply = self.session.ask(message, self.deadline)

@@ -48,6 +48,11 @@ class Hold:
         self._files: contextlib.ExitStack | None = None
         self._using = False
 
+    @property
+    def may_step_aside(self) -> bool:
+        """Does anybody gain by it?"""
+        return self._turns.overlap or self._turns.is_scarce
+
     def take(self) -> None:
         """Wait for the board, and share it. The lock behind belongs to the thread's own files."""
         self._turns.join(self._long)
@@ -133,6 +138,11 @@ class Turns:
         self._door, self._room = folder / f"{stem}.door.lock", folder / f"{stem}.lock"
         self._board = device.kind == "cuda"
         self._at_once = AT_ONCE if self._board else float("inf")
+
+    @property
+    def is_scarce(self) -> bool:
+        """Do only a few use it at once?"""
+        return self._at_once != float("inf")
 
     @contextlib.contextmanager
     def in_hand(self, sole: bool = False) -> Iterator[Stay]:

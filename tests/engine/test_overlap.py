@@ -175,9 +175,27 @@ class TestProperly:
         ask(trial)
         assert trial.flagged
 
-    def test_nothing_is_offered_without_overlap(self, session):
+    def test_without_overlap_it_compiles_aside_too_but_nobody_times_meanwhile(self, session):
+        turns = Turns(BOARD, patience=0.0)
+        seen = []
+
+        def compile_once(sock, _message):
+            sock.sendall(BEGIN)
+            assert comes_true(lambda: not turns._using, SECONDS)
+            seen.append((turns._among, turns._using))
+            sock.sendall(END)
+            sock.recv(1)
+            seen.append((turns._among, turns._using))
+            sock.sendall(ANSWER)
+
+        session.play(compile_once)
+        ask(trial_of(session, turns))
+        assert seen == [(1, 0), (1, 1)]
+        assert is_free(turns)
+
+    def test_nothing_is_offered_on_the_interpreter(self, session):
         session.play(lambda sock, _message: sock.sendall(ANSWER))
-        ask(trial_of(session, Turns(BOARD)))
+        ask(trial_of(session, Turns(INTERPRETER)))
         assert OVERLAP not in session.asked[0]
 
     def test_nor_to_one_who_has_the_board_alone(self, session, turns):
@@ -225,7 +243,7 @@ class TestHostile:
     @pytest.mark.parametrize("sent", [BEGIN, BEGIN + END, END])
     def test_so_does_all_of_it_where_it_was_not_offered(self, session, sent):
         why = "did not begin" if sent == END else "was not asked for"
-        self.check(session, Turns(BOARD), sent, CRASHED, why)
+        self.check(session, Turns(INTERPRETER), sent, CRASHED, why)
 
     def test_compiling_without_end_runs_into_the_limit(self, session, turns):
         session.play(lambda sock, _message: sock.sendall(BEGIN))
