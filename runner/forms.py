@@ -151,7 +151,7 @@ class WithdrawForm(forms.Form):
         max_length=REASON_LENGTH,
         required=False,
         label="Why",
-        widget=forms.Textarea(attrs={"rows": 2, "required": True}),
+        widget=forms.TextInput(attrs={"required": True}),
         help_text="Kept in the history, as the admin keeps it.",
     )
 
