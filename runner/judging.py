@@ -1,6 +1,7 @@
 """A board's side of a job: judge what the message brings, tell the site. No Django, no database.
 
-One process serves one board, named by KBX_DEVICE, and keeps one judge from job to job.
+One process serves one board, named by KBX_DEVICE, and keeps one judge from job to job. It has one
+job in hand, or several in threads (`runner.threads`).
 """
 
 import hashlib
@@ -92,35 +93,67 @@ class Heart(AbstractContextManager["Heart"]):
 class Seat:
     """This process's board and the judge on it, started when the first job comes.
 
-    `answered` holds the identities of its last jobs: the site sends a message again that seems to
-    be gone, and none is worth judging twice.
+    `answered` holds the identities of its last jobs, `taken` those in hand: the site sends a
+    message again that seems to be gone, and none is worth judging twice. `worker` is the process to
+    end when the board fails, where that isn't the parent of a pool's process.
     """
 
     def __init__(self) -> None:
         self.answered: deque[dict[str, Any]] = deque(maxlen=REMEMBERED)
+        self.taken: list[dict[str, Any]] = []
         self.fault = ""  # of the board, once it failed
+        self.is_doubtful = False  # the judge failed since it was started
         self.judge: Any = None
         self.spec: Any = None
+        self.worker: int | None = None
+        self._stays: Any = None
+        self._lists, self._starting = threading.Lock(), threading.RLock()
+
+    def take(self, identity: dict[str, Any]) -> bool:
+        """False where it is in hand, or was answered."""
+        with self._lists:
+            if identity in self.answered or identity in self.taken:
+                return False
+            self.taken.append(identity)
+            return True
+
+    def put_down(self, identity: dict[str, Any], is_answered: bool) -> None:
+        with self._lists:
+            self.taken.remove(identity)
+            if is_answered:
+                self.answered.append(identity)
 
     @property
     def device(self) -> Any:
         from runner.engine import find_devices
 
-        if self.spec is None:
-            self.spec = find_devices(env.text("KBX_DEVICE", "cpu"))[0]
-        return self.spec
+        with self._starting:
+            if self.spec is None:
+                self.spec = find_devices(env.text("KBX_DEVICE", "cpu"))[0]
+            return self.spec
+
+    def in_hand(self, sole: bool) -> AbstractContextManager[Any]:
+        """Around a judgement; `sole`: beside no other. Yields what says if it `had_company`."""
+        from runner.engine.turns import Turns
+
+        with self._starting:
+            self._stays = self._stays or Turns(self.device)
+        stay: AbstractContextManager[Any] = self._stays.in_hand(sole)
+        return stay
 
     def sit(self) -> Any:
         from runner.engine import Judge, Options
 
-        if self.judge is None:
-            trusting = env.flag("KBX_TRUST_CANDIDATES", False)
-            self.judge = Judge(self.device, Options(trust_candidates=trusting)).__enter__()
-        return self.judge
+        with self._starting:
+            if self.judge is None:
+                trusting = env.flag("KBX_TRUST_CANDIDATES", False)
+                self.judge = Judge(self.device, Options(trust_candidates=trusting)).__enter__()
+            return self.judge
 
     def leave(self) -> None:
         """End the judge; the next job starts another."""
         judge, self.judge = self.judge, None
+        self.is_doubtful = False
         if judge is not None:
             judge.__exit__(None, None, None)
 
@@ -128,9 +161,10 @@ class Seat:
 seat = Seat()
 
 
-def describe(spec: Any, seat: int | None = None) -> dict[str, Any]:
-    """The board as the site knows it: product, serial (never the UUID itself), host. Interpreters
-    are told apart by their seat, by default this process's.
+def describe(spec: Any, seat: int | None = None, jobs: int | None = None) -> dict[str, Any]:
+    """The board as the site knows it: product, serial (never the UUID itself), host, and how many
+    jobs it has in hand at once. Interpreters are told apart by their seat. Both by default this
+    process's.
 
     The rest is for a site that meets this product for the first time; memory is in bytes.
     """
@@ -143,6 +177,7 @@ def describe(spec: Any, seat: int | None = None) -> dict[str, Any]:
         "name": spec.name,
         "architecture": spec.architecture,
         "memory": spec.memory,
+        "jobs": env.integer("KBX_JOBS", 1) if jobs is None else jobs,
     }
 
 
@@ -151,16 +186,25 @@ def judge_job(raw: Mapping[str, Any]) -> None:
     board that doesn't work any more gives the job back and leaves the queue.
     """
     message = Message.read(raw)
-    if message.identity in seat.answered:
+    if not seat.take(message.identity):
         logger.info("job=%s attempt=%s came again", message.job, message.attempt)
         return
-    logger.info("job=%s attempt=%s task=%s begun", message.job, message.attempt, message.task)
-    answer, facts = _judged(message)
-    logger.info("job=%s attempt=%s ended: %s", message.job, message.attempt, answer)
-    outbox().post(answer, {**message.identity, **facts})
-    seat.answered.append(message.identity)
+    is_answered = False
+    try:
+        logger.info("job=%s attempt=%s task=%s begun", message.job, message.attempt, message.task)
+        answer, facts = _judged(message)
+        logger.info("job=%s attempt=%s ended: %s", message.job, message.attempt, answer)
+        outbox().post(answer, {**message.identity, **facts})
+        is_answered = True
+    finally:
+        seat.put_down(message.identity, is_answered)
     if seat.fault:
         _leave_the_queue(seat.fault)
+
+
+def give_up(raw: Mapping[str, Any], reason: str) -> None:
+    """Tell the site of a job whose judgement hangs, from beside it: a failure of ours."""
+    outbox().post("record_failure", {**Message.read(raw).identity, "reason": reason})
 
 
 def _judged(message: Message) -> tuple[str, dict[str, Any]]:
@@ -170,18 +214,48 @@ def _judged(message: Message) -> tuple[str, dict[str, Any]]:
     try:
         mention("record_started", message, device=describe(seat.device))
         with Heart(message) as heart:
-            return _answer(message, heart)
+            answer = _tried(message, heart)
+            while answer is None:  # once: by itself it has no company
+                answer = _tried(message, heart, sole=True)
+            return answer
     except Exception as error:
         logger.exception("job=%s attempt=%s failed", message.job, message.attempt)
         return _failed(error)
 
 
-def _failed(error: Exception) -> tuple[str, dict[str, Any]]:
-    """Our failure at this job, or the board's, which is none of the job's."""
+def _tried(message: Message, heart: Heart, sole: bool = False) -> tuple[str, dict[str, Any]] | None:
+    """None where we failed at several at once: nobody is charged for that before it was judged by
+    itself, and not with the judge that failed.
+    """
+    with seat.in_hand(sole) as stay:
+        if seat.fault:  # of another job's finding, while this one waited
+            return _returned()
+        if sole and seat.is_doubtful:
+            _restart_judge()
+        try:
+            return _answer(message, heart)
+        except Exception as error:
+            logger.exception("job=%s attempt=%s failed", message.job, message.attempt)
+            seat.is_doubtful = True
+            if stay.had_company and not _is_of_board(error):
+                return None
+            return _failed(error)
+
+
+def _is_of_board(error: Exception) -> bool:
     from runner.engine import BoardFailure
 
+    return bool(seat.fault) or isinstance(error, BoardFailure)
+
+
+def _failed(error: Exception) -> tuple[str, dict[str, Any]]:
+    """Our failure at this job, or the board's, which is none of the job's. Ends the judge, and with
+    that whatever else is in hand where the board failed.
+    """
+    if not seat.fault and _is_of_board(error):
+        seat.fault = str(error)
     _restart_judge()
-    seat.fault = str(error) if isinstance(error, BoardFailure) else _fault_of_board()
+    seat.fault = seat.fault or _fault_of_board()
     if seat.fault:
         return _returned()
     return "record_failure", {"reason": f"{type(error).__name__}: {error}"}
@@ -203,7 +277,9 @@ def _leave_the_queue(reason: str) -> None:
     worker` tries the board out before it starts another.
     """
     logger.error("leaving the queue: %s", reason)
-    if os.getpid() != LOADED_BY:
+    if seat.worker is not None:
+        os.kill(seat.worker, signal.SIGTERM)
+    elif os.getpid() != LOADED_BY:
         os.kill(os.getppid(), signal.SIGTERM)
 
 
@@ -251,6 +327,7 @@ def _answer(message: Message, heart: Heart) -> tuple[str, dict[str, Any]]:
 
 
 def _restart_judge() -> None:
+    """End it: the next job starts another."""
     try:
         seat.leave()
     except Exception:  # a judge that can't even end is replaced all the same
@@ -277,6 +354,11 @@ def publish(name: str, facts: dict[str, Any], expires: float | None = None) -> N
     app.send_task(f"runner.{name}", kwargs=facts, retry_policy=PROMPT, expires=expires)
 
 
+def end() -> None:
+    """At the end of the process that judges."""
+    _restart_judge()
+
+
 @worker_process_shutdown.connect
 def on_worker_process_shutdown(**_: Any) -> None:
-    _restart_judge()
+    end()

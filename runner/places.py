@@ -33,10 +33,13 @@ LONGEST_FAULT = 1500
 
 @dataclass(frozen=True)
 class Seat:
-    """A board and the name of the worker that serves it; the interpreter may have several."""
+    """A board, the name of the worker that serves it, and how many jobs that has in hand at once;
+    the interpreter may have several.
+    """
 
     spec: "DeviceSpec"
     number: int
+    jobs: int = 1
 
     @property
     def name(self) -> str:
@@ -49,7 +52,11 @@ class Seat:
     @property
     def environment(self) -> dict[str, str]:
         """Of the processes at this seat. No Django: a host with boards has no database."""
-        ours = {"KBX_DEVICE": self.device, "KBX_SEAT": str(self.number)}
+        ours = {
+            "KBX_DEVICE": self.device,
+            "KBX_SEAT": str(self.number),
+            "KBX_JOBS": str(self.jobs),
+        }
         rest = {name: text for name, text in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
         return rest | ours
 
@@ -82,10 +89,15 @@ class Place:
 
     @property
     def serial(self) -> str:
-        return str(describe(self.seat.spec, self.seat.number)["serial"])
+        return str(self.facts["serial"])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The board, for the site."""
+        return describe(self.seat.spec, self.seat.number, self.seat.jobs)
 
     def announcement(self) -> dict[str, Any]:
-        facts = describe(self.seat.spec, self.seat.number) | (self.contract or {})
+        facts = self.facts | (self.contract or {})
         if self.state == REFUSED:  # asks again: the site may have been brought up to date
             return {"device": facts, "state": STARTING, "reason": ""}
         return {"device": facts, "state": self.state, "reason": self.reason}

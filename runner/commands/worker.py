@@ -3,7 +3,8 @@ and one that compiles.
 
 Each board gets a Celery worker with a pool of one process. The pool (rather than judging in the
 worker itself) keeps the worker answering its broker while a judgement takes minutes, and lets the
-hard time limit end a judge that hangs.
+hard time limit end a judge that hangs. With `--jobs` above one the worker judges in threads of its
+own instead, which share the board's judge (`runner.threads`).
 """
 
 import json
@@ -20,7 +21,7 @@ from types import FrameType
 
 import click
 
-from benchmark.vocabulary import DRAINING, GONE, STARTING
+from benchmark.vocabulary import DRAINING, GONE, MOST_JOBS, STARTING
 from kbx_site import env
 from runner.judging import SUPERSEDED_SECONDS, outbox, publish
 from runner.places import Place, Seat
@@ -39,34 +40,42 @@ QUIET = ("--without-gossip", "--without-mingle")
 SILENT = ("--without-heartbeat",)
 
 
-def seats(wanted: Sequence[str]) -> list[Seat]:
-    """The boards that the words mean ("cpu", "cuda:N", "all"); naming `cpu` twice seats two."""
+def seats(wanted: Sequence[str], jobs: int = 1) -> list[Seat]:
+    """The boards that the words mean ("cpu", "cuda:N", "all"), each with so many jobs in hand;
+    naming `cpu` twice seats two.
+    """
     from runner.engine import find_devices
 
     specs = [spec for word in wanted for spec in find_devices(word)]
     twice = [spec for spec, times in Counter(specs).items() if times > 1 and spec.kind != "cpu"]
     if twice:
         raise ValueError(f"cuda:{twice[0].index} is named twice: one process per board")
-    return [Seat(spec, at) for at, spec in enumerate(specs)]
+    return [Seat(spec, at, jobs) for at, spec in enumerate(specs)]
 
 
-def celery(name: str, queue: str, *options: str) -> list[str]:
-    """The command line of a Celery worker on one queue.
+def celery(
+    name: str, queue: str, *options: str, module: str = "celery", jobs: int = 1
+) -> list[str]:
+    """The command line of a Celery worker on one queue, `module` being what runs Celery.
 
     No two may have one name: RabbitMQ gives the queue of that name, for remote control, to one.
     """
     quiet = QUIET if env.flag("KBX_TASK_EVENTS", False) else (*QUIET, *SILENT)
     node = f"{name}.{os.getpid()}@{host_name()}"
     return [
-        sys.executable, "-m", "celery", "-A", "kbx_site.celery", "worker",
-        "-Q", queue, "-n", node, "-c", "1", "-l", "WARNING", *quiet, *options,
+        sys.executable, "-m", module, "-A", "kbx_site.celery", "worker",
+        "-Q", queue, "-n", node, "-c", str(jobs), "-l", "WARNING", *quiet, *options,
     ]  # fmt: skip
 
 
 def seat_worker(seat: Seat) -> Child:
     """A worker for this board."""
-    command = celery(seat.name, f"gpu.{seat.spec.gpu}", "-P", "prefork")
-    return Child(seat.name, command, seat.environment)
+    name, gpus_queue = seat.name, f"gpu.{seat.spec.gpu}"
+    if seat.jobs == 1:
+        return Child(name, celery(name, gpus_queue, "-P", "prefork"), seat.environment)
+    ours = {"CELERY_CUSTOM_WORKER_POOL": "runner.threads:Pool"}
+    command = celery(name, gpus_queue, "-P", "custom", module="runner.threads", jobs=seat.jobs)
+    return Child(name, command, seat.environment | ours)
 
 
 def site_worker() -> Child:
@@ -201,6 +210,14 @@ class Crew:
     show_default=True,
     help="comma-separated: cpu, cuda:N, all (every GPU); cpu,cpu starts two interpreters",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, MOST_JOBS),
+    default=1,
+    show_default=True,
+    envvar="KBX_JOBS",
+    help="candidates that a board has in hand at once: others compile while one is timed",
+)
 @click.option("--site-queue", is_flag=True, help="also write results down: needs the database")
 @click.option("--no-devices", is_flag=True, help="no board: with --site-queue, the site's host")
 @click.option(
@@ -209,14 +226,16 @@ class Crew:
     help="also compile candidates for other architectures: keeps a core busy, so not beside boards",
 )
 @click.option("--list", "listing", is_flag=True, help="print this host's boards as JSON and end")
-def command(devices: str, site_queue: bool, no_devices: bool, builds: bool, listing: bool) -> None:
+def command(
+    devices: str, jobs: int, site_queue: bool, no_devices: bool, builds: bool, listing: bool
+) -> None:
     """Judge the jobs of a site (KBX_BROKER_URL) on this host's boards, until SIGTERM."""
     if listing:
         list_boards()
         return
     words = [] if no_devices else [word.strip() for word in devices.split(",")]
     try:
-        taken = seats(words)
+        taken = seats(words, jobs)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--devices") from error
     if not taken and not site_queue and not builds:

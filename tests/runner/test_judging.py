@@ -80,3 +80,24 @@ def test_a_board_that_failed_gives_back_whatever_still_comes(
     [returned] = told(outbox)
     assert returned["name"] == "runner.record_returned"
     assert "no power" in returned["reason"]
+
+
+def test_a_message_that_comes_again_while_it_is_in_hand_is_left_alone(
+    outbox: Any, seat: judging.Seat
+) -> None:
+    """With several in hand another thread may get it."""
+    identity = judging.Message.read(message()).identity
+    assert seat.take(identity)
+    judging.judge_job(message())
+    assert told(outbox) == []
+    seat.put_down(identity, is_answered=False)
+    judging.judge_job(message())
+    assert len(told(outbox)) == 2
+
+
+def test_a_judgement_that_hangs_is_told_as_our_failure(outbox: Any) -> None:
+    judging.give_up(message(attempt=2), "the judgement did not end within 1800 s")
+    [failed] = told(outbox)
+    assert failed["name"] == "runner.record_failure"
+    assert (failed["job"], failed["attempt"]) == (message()["job"], 2)
+    assert "did not end" in failed["reason"]
