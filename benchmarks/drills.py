@@ -97,6 +97,7 @@ class Site:
     folder: Path
     broker_kind: str
     hosts: int
+    jobs: int = 1  # that each board has in hand
     database: Server | None = None
     broker: Server | None = None
     children: dict[str, Child] = field(default_factory=dict)
@@ -115,7 +116,10 @@ class Site:
     def start_workers(self) -> None:
         self.start_child("site", "--no-devices", "--site-queue")
         for at in range(self.hosts):
-            self.start_child(f"host-{at}", "--devices", "cpu")
+            self.start_host(f"host-{at}")
+
+    def start_host(self, name: str) -> None:
+        self.start_child(name, "--devices", "cpu", "--jobs", str(self.jobs))
 
     def start_child(self, name: str, *options: str) -> None:
         command = [sys.executable, "-m", "runner", "worker", *options]
@@ -194,7 +198,7 @@ def kill_host(site: Site, dice: random.Random) -> None:
     site.children[name].process.kill()
     site.children[name].process.wait()
     pause(dice)
-    site.start_child(name, "--devices", "cpu")
+    site.start_host(name)
 
 
 def kill_boards_worker(site: Site, dice: random.Random) -> None:
@@ -204,7 +208,7 @@ def kill_boards_worker(site: Site, dice: random.Random) -> None:
 
 
 def kill_judging_process(site: Site, dice: random.Random) -> None:
-    """The pool's process below it, with what it started."""
+    """The pool's process below it, with what it started; of a worker with threads, the judge's."""
     child = site.children[f"host-{dice.randrange(site.hosts)}"]
     for worker in list(children_of(child.process.pid)):
         kill(*below(worker))
@@ -368,7 +372,7 @@ def versions(broker: str) -> dict[str, str]:
 
 def drill(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
     dice = random.Random(chosen.seed)
-    site = Site(folder, chosen.broker, chosen.workers)
+    site = Site(folder, chosen.broker, chosen.workers, chosen.hands)
     try:
         say(f"starting in {folder}")
         site.start()
@@ -390,6 +394,7 @@ def drill(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "seed": chosen.seed,
         "jobs": chosen.jobs,
         "workers": chosen.workers,
+        "hands": chosen.hands,
         "kills": sum(running.done.values()),
         "kills_by_kind": dict(sorted(running.done.items())),
         **found,
@@ -403,7 +408,7 @@ def drill(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 def command_line(chosen: argparse.Namespace) -> str:
     """What to type for the same drill."""
-    names = ("broker", "jobs", "workers", "kills", "seed")
+    names = ("broker", "jobs", "workers", "hands", "kills", "seed")
     options = " ".join(f"--{name} {getattr(chosen, name)}" for name in names)
     return f"python benchmarks/drills.py {options} --record"
 
@@ -477,6 +482,9 @@ def main() -> None:
     parser.add_argument("--broker", choices=BROKERS, required=True)
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument(
+        "--hands", type=int, default=1, help="jobs that each worker has in hand (its --jobs)"
+    )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)

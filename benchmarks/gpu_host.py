@@ -71,6 +71,7 @@ CAUTIONARY = (
 PLAIN_METHOD, CAUTIONARY_METHOD = "Plain Triton", "Cautionary examples"
 RESEARCHER, HOST = "researcher", "gpu-host-1"
 POLL_SECONDS = 0.5
+JOBS = 8  # in hand on a board: others compile while one is timed
 LOG_LINES = 60
 SPARE_SECONDS = 15  # of the limit, for pages and draining where not all was judged in time
 OF_A_SITE = ("KBX_", "DJANGO_", "DATABASE_URL")  # how its variables begin
@@ -211,7 +212,8 @@ class Site:
     def start_host(self) -> None:
         device = self.chosen.spec
         words = "cpu" if device["kind"] == "cpu" else f"cuda:{device['index']}"
-        self.start("gpu-host", self.hosts, "runner", "worker", "--devices", words)
+        options = ("--devices", words, "--jobs", str(self.chosen.jobs))
+        self.start("gpu-host", self.hosts, "runner", "worker", *options)
 
     def start_worker(self) -> None:
         options = ("--site-queue", "--no-devices")
@@ -678,7 +680,7 @@ def recorded(site: Site, found: dict[str, Any], checks: Checks) -> dict[str, Any
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "command": f"python benchmarks/gpu_host.py --device {chosen.device} --plain {chosen.plain} "
-        f"--cautionary {chosen.cautionary}",
+        f"--cautionary {chosen.cautionary} --jobs {chosen.jobs}",
         "device": spec["gpu"],
         "environment": {"gpu": spec["name"], "architecture": spec["architecture"]}
         | {"driver": next(filter(None, drivers), None)}
@@ -778,6 +780,7 @@ def main() -> None:
     site, checks, found = Site(folder, chosen, watch), Checks(watch), dict[str, Any]()
     try:
         chosen.spec = the_device(site)
+        chosen.jobs = chosen.jobs or (1 if chosen.spec["kind"] == "cpu" else JOBS)
         watch.mark(f"Python {platform.python_version()}, {chosen.spec['name']}")
         play(site, checks, found)
     except Fault as fault:
@@ -805,6 +808,9 @@ def options() -> argparse.Namespace:
         "--plain", type=int, default=8, help=f"kernels by kbx submit, up to {len(PLAIN)}"
     )
     parser.add_argument("--cautionary", type=int, default=len(CAUTIONARY), help="by the form")
+    parser.add_argument(
+        "--jobs", type=int, help=f"that the worker has in hand; default: {JOBS}, on the CPU 1"
+    )
     parser.add_argument("--limit", type=float, default=600, help="seconds for all of it")
     parser.add_argument("--postgres-bin", type=Path, help="folder of initdb and postgres")
     parser.add_argument("--redis-server", default="redis-server", help="that program")
