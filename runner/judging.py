@@ -228,10 +228,11 @@ def _tried(message: Message, heart: Heart, sole: bool = False) -> tuple[str, dic
     itself, and not with the judge that failed.
     """
     with seat.in_hand(sole) as stay:
-        if seat.fault:  # of another job's finding, while this one waited
-            return _returned()
-        if sole and seat.is_doubtful:
+        if sole and seat.is_doubtful and not seat.fault:
             _restart_judge()
+            seat.fault = _fault_of_board()
+        if seat.fault:  # or it was found for another job, while this one waited
+            return _returned()
         try:
             return _answer(message, heart)
         except Exception as error:
