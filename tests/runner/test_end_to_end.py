@@ -100,8 +100,8 @@ class Site:
         """The site's worker, which writes results down."""
         return self.start("site", "runner", "worker", "--no-devices", "--site-queue")
 
-    def start_board(self) -> Child:
-        return self.start("board", "runner", "worker", "--devices", "cpu")
+    def start_board(self, jobs: int = 1) -> Child:
+        return self.start("board", "runner", "worker", "--devices", "cpu", "--jobs", str(jobs))
 
     def submit(self, **sources: str) -> str:
         """Upload sources by task; the submission's uuid."""
@@ -449,3 +449,79 @@ def test_a_worker_of_another_version_is_refused_on_both_sides_until_it_fits(site
     site.change(f"UPDATE benchmark_task SET digest = '{digest}' WHERE slug = 'gelu'")
     site.wait_until_judged()
     assert site.jobs()["relu"][2] == 1
+
+
+THREE = {"relu": SLOW, "gelu": SLOW.replace("relu", "gelu"), "tanh": SLOW.replace("relu", "tanh")}
+
+
+def three_in_hand(site: Site) -> tuple[Child, str]:
+    """A board of three threads with three slow candidates under judgement; the submission."""
+    site.start_writer()
+    board = site.start_board(jobs=3)
+    uuid = site.submit(**THREE)
+    site.wait_until(
+        lambda: (
+            {(state, stage) for state, stage, _ in site.jobs().values()} == {("running", "load")}
+        )
+    )
+    return board, uuid
+
+
+def all_three_ended_unspent(site: Site) -> None:
+    """Each by its own doing, and charged with no failure."""
+    site.wait_until_judged()
+    assert [task for task, *_ in site.runs()] == ["gelu", "relu", "tanh"], site.logs()
+    assert all("my own fault" in detail for *_, detail in site.runs())
+    assert site.rows("SELECT failures FROM runner_job") == [(0,)] * 3, site.logs()
+
+
+@EMBEDDED
+def test_a_judge_that_dies_under_several_is_replaced_and_none_of_them_charged(site: Site) -> None:
+    """Nobody knows whose doing it was, so each is judged once more, by itself."""
+    board, uuid = three_in_hand(site)
+    assert site.rows("SELECT jobs FROM runner_device") == [(3,)]
+    told = httpx.get(f"{site.url}/api/v1/submissions/{uuid}/", timeout=PATIENCE).json()
+    assert told["jobs"]["running"] == 3
+    command = [sys.executable, "-m", "runner", "status", uuid, "--site", site.url]
+    said = subprocess.run(command, env=site.environment, capture_output=True, text=True)
+    assert "3 running" in said.stdout, said.stderr
+    page = httpx.get(f"{site.url}/submissions/{uuid}/").text
+    assert "<strong>3</strong> running" in page
+    worker = celery_worker(board)
+    kill(*below(worker))
+    all_three_ended_unspent(site)
+    assert celery_worker(board) == worker
+    assert {attempt for *_, attempt in site.jobs().values()} == {1}
+
+
+@EMBEDDED
+def test_a_board_that_fails_gives_all_in_hand_back(site: Site) -> None:
+    broken = site.folder / "broken"
+    site.environment["KBX_PROBE"] = f"sh -c '! test -e {broken} || {{ echo no power; exit 1; }}'"
+    board, _ = three_in_hand(site)
+    broken.touch()
+    kill(*below(celery_worker(board)))
+    site.wait_until(lambda: site.rows("SELECT state FROM runner_device") == [("broken",)])
+    site.wait_until(lambda: {state for state, *_ in site.jobs().values()} == {"queued"})
+    broken.unlink()
+    all_three_ended_unspent(site)
+
+
+@EMBEDDED
+@pytest.mark.parametrize("end", [signal.SIGQUIT, signal.SIGKILL], ids=lambda number: number.name)
+def test_several_in_hand_outlive_their_worker(site: Site, end: signal.Signals) -> None:
+    """`kbx worker` itself is told to end, or its worker dies; all of them come to others."""
+    board, _ = three_in_hand(site)
+    started = below(board.process.pid)
+    if end == signal.SIGKILL:
+        kill(celery_worker(board), *below(celery_worker(board)))
+    else:
+        board.signal(end)
+        assert board.process.wait(timeout=PATIENCE) == 0
+        assert not {pid for pid, _, _ in processes()} & set(started)
+        site.start_board(jobs=3)
+    site.wait_until_judged()
+    assert [task for task, *_ in site.runs()] == ["gelu", "relu", "tanh"], site.logs()
+    assert all("my own fault" in detail for *_, detail in site.runs())
+    stop_all(site.children[:0:-1], 20)
+    assert processes_of(site) == []
