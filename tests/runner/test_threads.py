@@ -6,6 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from celery import Celery
@@ -17,6 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60  # seconds; only a broken system needs them
 POLL_SECONDS = 0.05
 HANDS = 3
+MESSAGE = {
+    "attempt": 2, "task": "relu",
+    "task_digest": "0" * 64, "round": 0, "source": "", "source_sha256": "0" * 64, "time_limit": 2,
+}  # fmt: skip
 
 
 class Toy:
@@ -26,12 +32,13 @@ class Toy:
         self.folder, self.broker = folder, broker
         self.app = Celery("sender", set_as_current=False)
         self.app.conf.update(configuration(broker, folder))
+        self.queue = f"toy.{uuid4().hex}"  # what an earlier test left is not this one's
         self.children: list[Child] = []
 
     def start(self) -> Child:
         command = [
             sys.executable, "-m", "runner.threads", "-A", "toy_worker", "worker",
-            "-P", "custom", "-c", str(HANDS), "-Q", "toy", "-l", "WARNING",
+            "-P", "custom", "-c", str(HANDS), "-Q", self.queue, "-l", "WARNING",
             "-n", f"toy{len(self.children)}@here",
             "--without-gossip", "--without-mingle", "--without-heartbeat",
         ]  # fmt: skip
@@ -40,15 +47,26 @@ class Toy:
             "KBX_BROKER_URL": self.broker,
             "PYTHONPATH": f"{ROOT}:{Path(__file__).parent}",
             "TOY_FOLDER": str(self.folder),
+            "KBX_STATE_DIR": str(self.folder),
         }
         log = self.folder / "worker.log"
         child = Child("toy", command, {**os.environ, **ours}, log)
         self.children.append(child)
         return child
 
-    def send(self, *words: str, **options: float) -> None:
+    def send(self, *words: str) -> None:
         for word in words:
-            self.app.send_task("toy.job", kwargs={"word": word}, queue="toy", **options)
+            self.app.send_task("toy.job", kwargs={"word": word}, queue=self.queue)
+
+    def told(self, job: str) -> dict[str, Any]:
+        """The next message to the site about this job."""
+        with self.app.connection_for_read() as connection, connection.SimpleQueue("site") as site:
+            while True:
+                message = site.get(timeout=PATIENCE)
+                message.ack()
+                facts = {"name": message.headers["task"], **message.payload[1]}
+                if facts.get("job") == job:
+                    return facts
 
     def go(self, *words: str) -> None:
         for word in words:
@@ -84,9 +102,6 @@ def toy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Toy]:
     if request.param == "servers":
         broker = os.environ["KBX_TEST_BROKER_URL"]
     toy = Toy(tmp_path, broker)
-    with toy.app.connection_for_write() as connection:
-        if request.param == "servers":
-            connection.default_channel.queue_delete("toy")
     yield toy
     for child in toy.children:
         child.kill_group()
@@ -151,11 +166,16 @@ def test_sigquit_gives_all_in_hand_back_and_the_process_ends(
 
 def test_a_job_that_hangs_ends_the_process_and_comes_not_again_but_the_others_do(toy: Toy) -> None:
     toy.send("a", "b")
-    toy.send("hangs", time_limit=2)
+    message = {**MESSAGE, "job": str(uuid4())}
+    hanging = {"word": "hangs", **message}
+    toy.app.send_task("toy.job", kwargs=hanging, queue=toy.queue, time_limit=2)
     child = toy.start()
     toy.ended(child)
     assert toy.begun() == {"hangs", "a", "b"}
-    assert "did not end within 2 s" in toy.log()
+    told = toy.told(message["job"])
+    assert told["name"] == "runner.record_failure"
+    assert (told["job"], told["attempt"]) == (message["job"], message["attempt"])
+    assert told["reason"] == "the judgement did not end within 2 s"
     toy.go("a", "b", "hangs", "last")
     toy.start()
     toy.send("last")

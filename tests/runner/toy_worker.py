@@ -19,7 +19,7 @@ app.conf.update(task_default_queue="toy", task_routes={})
 
 
 @app.task(name="toy.job")
-def job(word: str) -> None:
+def job(word: str, **message: object) -> None:
     with (FOLDER / f"{word}.begun").open("a") as begun:
         begun.write(f"{os.getpid()}\n")
     while not (FOLDER / f"{word}.go").exists():
