@@ -23,7 +23,7 @@ DTYPES = {
     if isinstance(dtype, torch.dtype) and PLAIN.fullmatch(str(dtype).removeprefix("torch."))
 }
 DEVICES = ("cpu", "cuda")
-# `same_bits` also runs where a candidate's code did: as they are before it.
+# What is used of these below also runs where a candidate's code did: as they are before it.
 _equal, _Base = torch.equal, torch._C.TensorBase
 _detach, _contiguous, _view = _Base.detach, _Base.contiguous, _Base.view
 _as_strided, _numel = _Base.as_strided, _Base.numel  # one number has any stride and is contiguous
@@ -212,7 +212,7 @@ def same_bits(left: object, right: object) -> bool:
     if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
         if left.shape != right.shape or left.dtype != right.dtype:
             return False
-        return _equal(_bytes(left), _bytes(right))
+        return _equal(flat_bytes(left), flat_bytes(right))
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(same_bits, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
@@ -220,6 +220,7 @@ def same_bits(left: object, right: object) -> bool:
     return not isinstance(left, torch.Tensor) and not isinstance(right, torch.Tensor)
 
 
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+def flat_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor's numbers in their order, uint8 of one dimension; a copy only where it has to be."""
     plain = _contiguous(_resolve_neg(_resolve_conj(_detach(tensor))))
     return _view(_as_strided(plain, (_numel(plain),), (1,)), torch.uint8)

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch.utils import _python_dispatch
 
+from runner.engine.answers import flat_bytes
+
 ALIGNMENT = 64
 MAX_NODES = 512
 MAX_DEPTH = 12
@@ -25,9 +27,7 @@ _shape = _Base.shape.__get__  # type: ignore[attr-defined]
 _device = _Base.device.__get__
 _layout = _Base.layout.__get__  # type: ignore[attr-defined]
 _stride, _numel, _element_size = _Base.stride, _Base.numel, _Base.element_size
-_detach, _contiguous, _view = _Base.detach, _Base.contiguous, _Base.view
-_as_strided = _Base.as_strided  # one number may have any stride and be contiguous
-_resolve_conj, _resolve_neg, _copy_ = _Base.resolve_conj, _Base.resolve_neg, _Base.copy_
+_copy_, _flat_bytes = _Base.copy_, flat_bytes
 _storage = _Base.untyped_storage
 _storage_pointer = torch.UntypedStorage.data_ptr
 _frombuffer = torch.frombuffer
@@ -121,8 +121,7 @@ class Exporter:
             raise TooMuch(f"the answer has more than {self._size} bytes")
         self._offset = start + size
         if size:
-            plain = _contiguous(_resolve_neg(_resolve_conj(_detach(tensor))))
-            flat = _view(_as_strided(plain, (_numel(plain),), (1,)), _uint8)
+            flat = _flat_bytes(tensor)
             _copy_(_frombuffer(self._file, dtype=_uint8, count=size, offset=start), flat)
         return start, size
 
