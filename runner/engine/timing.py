@@ -144,7 +144,7 @@ def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = 
             continue
         with trial.steps.step("statistics"):
             narrow = figures.narrow_enough(found.pairs)
-        if narrow or time.monotonic() > until + (0.0 if is_statable(found) else MORE_SECONDS):
+        if narrow or has_had_its_time(found, until):
             break
     trial.clocks.note_work()
     claimed = median(median(pair.candidate) for pair in found.pairs)
@@ -154,9 +154,14 @@ def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = 
     return found
 
 
-def is_statable(found: CaseTimes) -> bool:
-    """Do the pairs so far say anything about the kernel?"""
-    return figures.speedup_of([found.pairs]).half_width <= STATABLE
+def has_had_its_time(found: CaseTimes, until: float) -> bool:
+    """Is it over, for a case whose pairs say something about the kernel, or a good while later for
+    any other?
+    """
+    now = time.monotonic()
+    if now <= until:
+        return False
+    return now > until + MORE_SECONDS or figures.speedup_of([found.pairs]).half_width <= STATABLE
 
 
 def heat(trial: Trial, seconds: float) -> None:
