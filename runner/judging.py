@@ -229,7 +229,7 @@ def _tried(message: Message, heart: Heart, sole: bool = False) -> tuple[str, dic
     """
     with seat.in_hand(sole) as stay:
         if sole and seat.is_doubtful and not seat.fault:
-            _restart_judge()
+            end_judge()
             seat.fault = _fault_of_board()
         if seat.fault:  # or it was found for another job, while this one waited
             return _returned()
@@ -255,7 +255,7 @@ def _failed(error: Exception) -> tuple[str, dict[str, Any]]:
     """
     if not seat.fault and _is_of_board(error):
         seat.fault = str(error)
-    _restart_judge()
+    end_judge()
     seat.fault = seat.fault or _fault_of_board()
     if seat.fault:
         return _returned()
@@ -327,8 +327,8 @@ def _answer(message: Message, heart: Heart) -> tuple[str, dict[str, Any]]:
     return "record_report", {"device": describe(seat.device), "report": report.to_json()}
 
 
-def _restart_judge() -> None:
-    """End it: the next job starts another."""
+def end_judge() -> None:
+    """The next job, if any, starts another."""
     try:
         seat.leave()
     except Exception:  # a judge that can't even end is replaced all the same
@@ -355,11 +355,6 @@ def publish(name: str, facts: dict[str, Any], expires: float | None = None) -> N
     app.send_task(f"runner.{name}", kwargs=facts, retry_policy=PROMPT, expires=expires)
 
 
-def end() -> None:
-    """At the end of the process that judges."""
-    _restart_judge()
-
-
 @worker_process_shutdown.connect
 def on_worker_process_shutdown(**_: Any) -> None:
-    end()
+    end_judge()

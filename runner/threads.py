@@ -150,7 +150,7 @@ def main() -> None:
         code = ended.code
     finally:
         if not judging.seat.taken:
-            judging.end()
+            judging.end_judge()
         logging.shutdown()
         os._exit(code if isinstance(code, int) else int(bool(code)))
 
