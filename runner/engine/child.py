@@ -108,12 +108,20 @@ class Process:
             watch_compiling(compiling.begin, compiling.end)
             from runner.engine.bench import CandidateBench
 
-            self._operations |= CandidateBench(self).operations()
+            bench = CandidateBench(self).operations()
+            self._operations |= {name: self._unwatched(run) for name, run in bench.items()}
         else:
             pretend_cuda(self.observer.event)
             watch_kernels_printing(self._note_printed)
             watch_capsules(self.observer)
         listen(self.tell)
+
+    def _unwatched(self, operation: Callable[[dict], dict]) -> Callable[[dict], dict]:
+        def run(message: dict) -> dict:
+            with self.observer.apart():
+                return operation(message)
+
+        return run
 
     def tell(self, word: str, about: str) -> None:
         """Say something at once: what is sent can't be taken back by what runs next."""

@@ -233,6 +233,17 @@ class Observer(TorchDispatchMode):
             self.suppressed = False
 
     @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """Around calls that nobody watches, the timed ones: what is launched inside belongs to no
+        call's record, least of all to the last one's, which was told.
+        """
+        last, self.record = self.record, Record()
+        try:
+            yield
+        finally:
+            self.record = last
+
+    @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
         """Around whatever watches, and what follows until the answer is written: torch's own record
         of this thread, which shows what no mode saw.

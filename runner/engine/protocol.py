@@ -23,8 +23,9 @@ MAX_DESCRIPTORS = 8
 SEED = struct.Struct(
     "!QB"
 )  # timed blocks: the next seed, and whether to keep the outputs of the call before
-# Microseconds before a timed call; the upper end hides the queueing of some hundred launches.
-LEAST_SPIN, MOST_SPIN = 40.0, 30_000.0
+# Microseconds before a timed call; the upper end hides the queueing of some hundred launches. A
+# board takes about a thousand in advance, and a call that waits for it can't be hidden at all.
+LEAST_SPIN, MOST_SPIN = 40.0, 10_000.0
 NEXT, FAILED = (
     b"n",
     b"e",

@@ -31,7 +31,7 @@ LONG_MS = 20.0  # a call for which the first block is warm-up enough
 # From ms a call on: samples a block. Longer calls scatter less, and their arguments take longer to
 # draw than the calls themselves.
 FEWER_SAMPLES = ((100.0, 1), (20.0, 2), (2.0, 4), (0.03, 6))
-CASE_SECONDS = 4.0  # after these a case gets no more blocks than it needs at least
+CASE_SECONDS = 2.0  # after these a case gets no more blocks than it needs at least
 MORE_SECONDS = 16.0  # ... but for so long where its speedup could not be stated otherwise
 BLOCKS_A_STEP = 4  # ABBA: two pairs
 # Outputs a case: one of the first block, and one that nobody can foresee, if any.

@@ -65,3 +65,24 @@ class TestGraphs:
             assert filled == []
             torch.empty(4)
         assert [tensor.numel() for tensor in filled] == [4]
+
+
+class TestApart:
+    def test_what_is_timed_is_not_added_to_the_last_call(self):
+        observer = Observer()
+        with observer.watching() as record:
+            observer.launch(KERNEL, (TENSOR,), {})
+        told = record.to_json()
+        with observer.apart():
+            observer.launch(KERNEL, (TENSOR,), {})
+            observer.event("thread")
+        assert record.to_json() == told
+
+    def test_what_comes_after_it_is_the_last_call_s_again(self):
+        observer = Observer()
+        with observer.watching() as record:
+            pass
+        with observer.apart():
+            pass
+        observer.launch(KERNEL, (TENSOR,), {})
+        assert record.launches == {"scale": 1}
