@@ -141,7 +141,7 @@ class Selftest:
         """
         extra = {"stages": stages} if stages else {}
         return Judge(
-            self.spec, Options(trust_candidates=True, limits=Limits(call=60, check=240), **extra)
+            self.spec, Options(trust_candidates=True, limits=Limits(call=30, check=120), **extra)
         )  # type: ignore[arg-type]
 
     def all_of(self, judge: Judge, sources: list[tuple[str, str]]) -> list[dict]:
