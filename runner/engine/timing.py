@@ -27,11 +27,13 @@ from runner.engine.workers import Ended, Worker
 FROM_IDLE, STILL_WARM = 0.3, 0.01  # seconds of heating
 WARM_SAMPLES = (2, 4)  # in a first and a second block
 WARM_SPIN = 300.0  # microseconds
+# Of a call that waits for the board, and so can't be queued ahead: what may come before that.
+BEFORE_WAITING_MS = 1.0
 LONG_MS = 20.0  # a call for which the first block is warm-up enough
 # From ms a call on: samples a block. Longer calls scatter less, and their arguments take longer to
 # draw than the calls themselves.
 FEWER_SAMPLES = ((100.0, 1), (20.0, 2), (2.0, 4), (0.03, 6))
-CASE_SECONDS = 2.0  # after these a case gets no more blocks than it needs at least
+CASE_SECONDS = 1.5  # after these a case gets no more blocks than it needs at least
 MORE_SECONDS = 16.0  # ... but for so long where its speedup could not be stated otherwise
 BLOCKS_A_STEP = 4  # ABBA: two pairs
 # Outputs a case: one of the first block, and one that nobody can foresee, if any.
@@ -217,24 +219,49 @@ def plan(trial: Trial, case: dict) -> tuple[float, int]:
     """Warm both sides up; the spin in microseconds that hides the slower host, and samples a block.
     Equal on both sides.
     """
-    for count in WARM_SAMPLES:
-        sides = (
-            reference_block(trial, case, count, WARM_SPIN),
-            candidate_block(trial, case, count, WARM_SPIN),
-        )
-        if max(side.median for side in sides) > LONG_MS:
-            break
-    return shape(trial, sides)
+    first = both_blocks(trial, case, WARM_SAMPLES[0], WARM_SPIN)
+    spin, samples = shape(trial, first)
+    if max(side.median for side in first) > LONG_MS:
+        return spin, samples
+    second = both_blocks(trial, case, WARM_SAMPLES[1], spin)
+    pairs = zip(first, second, strict=True)
+    hosts = [host_ms(*pair, spin - WARM_SPIN) for pair in pairs]
+    return spin_for(hosts), samples_for(trial, second)
+
+
+def both_blocks(trial: Trial, case: dict, samples: int, spin: float) -> tuple[Samples, Samples]:
+    """One of PyTorch, then one of the candidate."""
+    return (
+        reference_block(trial, case, samples, spin),
+        candidate_block(trial, case, samples, spin),
+    )
+
+
+def host_ms(shorter: Samples, longer: Samples, difference: float) -> float:
+    """Ms of a side's host to hide, by a block and one whose spin was longer by `difference`
+    microseconds. Queueing a call takes as long whatever the spin; one that waits for the board
+    takes longer by the difference, and a long spin before it would only be waited for.
+    """
+    queued = median(longer.queued)
+    waits = queued - median(shorter.queued) > difference / 2e3
+    return min(queued, BEFORE_WAITING_MS) if waits else queued
 
 
 def shape(trial: Trial, warm: Sequence[Samples]) -> tuple[float, int]:
-    """Of a block, by warm calls: the spin in microseconds that hides the slowest host, and samples
-    by the length of a call.
-    """
+    """Of a block, by warm calls: the spin in microseconds, and samples."""
+    return spin_for([median(side.queued) for side in warm]), samples_for(trial, warm)
+
+
+def spin_for(hosts: Sequence[float]) -> float:
+    """Microseconds that hide the slowest of hosts, given in ms."""
+    return min(MOST_SPIN, 1.5e3 * max(hosts) + 20.0)
+
+
+def samples_for(trial: Trial, warm: Sequence[Samples]) -> int:
+    """Samples a block, by the length of a warm call."""
     longest = max(side.median for side in warm)
     fewer = (count for least, count in FEWER_SAMPLES if longest >= least)
-    spin = min(MOST_SPIN, 1.5e3 * max(median(side.queued) for side in warm) + 20.0)
-    return spin, next(fewer, trial.options.samples_per_block)
+    return next(fewer, trial.options.samples_per_block)
 
 
 def time_compiled(trial: Trial, case: dict, compiler: Worker) -> None:

@@ -181,6 +181,29 @@ LOOSE = [2.0 * factor for factor in (0.97, 1.03) * 8]  # about 1.7 % where 1 % i
 WILD = [2.0 * factor for factor in (0.8, 1.25) * 8]
 
 
+def block(queued: float, milliseconds: float = 1.0) -> timing.Samples:
+    """Four samples, all of which took as long to queue and to run."""
+    return timing.Samples((milliseconds,) * 4, (queued,) * 4, (1, 2, 3, 4), {})
+
+
+class TestSpin:
+    def test_queueing_that_takes_as_long_whatever_the_spin_is_hidden_whole(self):
+        assert timing.host_ms(block(4.0), block(4.1), difference=6000.0) == 4.1
+
+    def test_of_a_call_that_waits_for_the_board_only_the_beginning_is_hidden(self):
+        waited = timing.host_ms(block(4.0), block(10.0), difference=6000.0)
+        assert waited == timing.BEFORE_WAITING_MS
+
+    def test_a_short_call_that_waits_is_hidden_whole(self):
+        assert timing.host_ms(block(0.4), block(0.7), difference=300.0) == 0.7
+
+    def test_the_slower_host_counts(self):
+        assert timing.spin_for([0.1, 2.0]) == 3020.0
+
+    def test_no_spin_is_longer_than_what_a_board_queues(self):
+        assert timing.spin_for([500.0]) == protocol.MOST_SPIN
+
+
 class TestConclude:
     def test_steady_times_are_stated_without_a_finding(self):
         trial = trial_of([case("one")], 1.0)

@@ -123,6 +123,27 @@ def test_a_turn_that_ends_aside_is_over():
         pass
 
 
+def test_whoever_waits_longest_to_be_alone_is_next():
+    turns = Turns(BOARD, overlap=True)
+    order = []
+
+    def time_it(number: int) -> None:
+        with turns.alone():
+            order.append(number)
+
+    first = Somebody(turns, "alone")
+    assert first.got_it()
+    threads = []
+    for number in range(6):
+        threads.append(threading.Thread(target=time_it, args=(number,)))
+        threads[-1].start()
+        assert comes_true(lambda: len(turns._waiting) == number + 1, SECONDS)  # noqa: B023
+    first.let_go()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert order == [*range(6)]
+
+
 def test_whoever_times_has_the_board_alone():
     turns = Turns(BOARD)
     timing = Somebody(turns, "alone")
