@@ -227,22 +227,35 @@ def quantiles(values: list[float]) -> dict[str, float]:
 
 
 def exploits(files: list[str]) -> Record:
-    report = read(files[0])
-    found = report["exploits"]
-    names = ("caught", "total", "honest_passed", "honest_total")
-    bare = {**{name: found[name] for name in names}, "rows": found["rows"]}
-    bare["environment"] = environment(report)
+    """Of one run, or of several that tried a part each: of a submission that was tried twice the
+    later file counts.
+    """
+    reports = [read(path) for path in files]
+    tried = {row["name"]: row for report in reports for row in report["exploits"]["rows"]}
+    rows = [tried[name] for name in sorted(tried)]
+    honest = [row for row in rows if row["honest"]]
+    cheats = [row for row in rows if not row["honest"]]
+    bare = {
+        "caught": sum(row["caught"] for row in cheats),
+        "total": len(cheats),
+        "honest_passed": sum(row["caught"] for row in honest),
+        "honest_total": len(honest),
+        "files": max(report["exploits"].get("files", 0) for report in reports),
+        "rows": rows,
+        "environment": environment(reports[0]),
+    }
     body = [
-        f"Caught: {found['caught']} of {found['total']} cheats get the verdict that they must. "
-        f"Honest controls: {found['honest_passed']} of {found['honest_total']} pass without a "
-        "doubt held against them.",
+        f"Caught: {bare['caught']} of {bare['total']} cheats get the verdict that they must. "
+        f"Honest controls: {bare['honest_passed']} of {bare['honest_total']} pass without a "
+        f"doubt held against them. {len(rows)} of the folder's {bare['files']} submissions were "
+        "tried on this board.",
         "",
         *table(
             ["submission", "catalogue", "must get", "got", ""],
             [
                 [row["name"], row["cheat"], row["wanted"], row["verdict"],
                  "" if row["caught"] else "**missed**"]
-                for row in found["rows"]
+                for row in rows
             ],
         ),
     ]  # fmt: skip

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from benchmark.vocabulary import PASSED
 from runner.engine import (
     JUDGE_VERSION,
     Candidate,
@@ -51,9 +52,20 @@ def plain_sources(only: str = "") -> list[tuple[str, str]]:
     return [(path.stem, path.read_text()) for path in paths if re.search(only, path.stem)]
 
 
-def exploit_paths() -> list[Path]:
-    """Every cheat and every honest control, those for a board alone too."""
-    return sorted((ROOT / "tests" / "exploits").rglob("*.py"))
+def exploit_paths(only: str = "") -> list[Path]:
+    """Every cheat and every honest control, those first that only a board can show, then the honest
+    ones.
+    """
+    paths = (ROOT / "tests" / "exploits").rglob("*.py")
+    chosen = [path for path in paths if re.search(only, exploit_name(path))]
+    return sorted(
+        chosen, key=lambda path: ("gpu" not in path.parts, "honest" not in path.parts, path)
+    )
+
+
+def exploit_name(path: Path) -> str:
+    """Its place in the folder: `gpu/left_stream`."""
+    return str(path.relative_to(ROOT / "tests" / "exploits").with_suffix(""))
 
 
 def header(text: str, word: str) -> str:
@@ -262,7 +274,7 @@ class Selftest:
         """Every known cheat gets its verdict on a board too, and honest work passes beside them."""
         limits = Limits(load=60, call=60, check=240)
         options = Options(trust_candidates=True, limits=limits)
-        paths = exploit_paths()
+        paths = exploit_paths(self.only)
         rows: list[dict] = []
         self.out["exploits"] = {"rows": rows}
         with Judge(self.spec, options) as judge, ThreadPoolExecutor(self.jobs) as pool:
@@ -274,7 +286,7 @@ class Selftest:
                     say(exploit_line(rows[-1], len(rows), len(paths)))
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
-                self.out["exploits"] = summary_of(rows, len(paths))
+                self.out["exploits"] = summary_of(rows, len(exploit_paths()))
 
     def memory(self) -> None:
         """Beside candidates that take all of the board's memory, honest work passes all the same,
@@ -302,16 +314,18 @@ class Selftest:
         wanted, task = here or header(text, "verdict"), header(text, "task")
         suspect = header(text, "suspect") == "yes" and not here
         run = judged(judge, task, text)
-        caught = run["verdict"] == wanted and bool(run.get("suspect")) == suspect
+        as_wanted = run["verdict"] in wanted.split(" or ")
+        same_trust = run["verdict"] != PASSED or bool(run.get("suspect")) == suspect
+        caught = as_wanted and same_trust
         rival = header(text, "no-faster-than")
         ratio = None
         if rival and run.get("speedup"):
             other = judged(judge, task, (ROOT / rival).read_text())
             ratio = run["speedup"] / other["speedup"] if other.get("speedup") else None
-            held_back = run["verdict"] == wanted and run["suspect"] and "honest" not in path.parts
+            held_back = as_wanted and run["suspect"] and "honest" not in path.parts
             caught = held_back or (caught and ratio is not None and ratio < NO_FASTER)
         return {
-            "name": str(path.relative_to(ROOT / "tests" / "exploits").with_suffix("")),
+            "name": exploit_name(path),
             "cheat": header(text, "cheat"),
             "honest": "honest" in path.parts,
             "wanted": wanted + (" suspect" if suspect else ""),
@@ -350,7 +364,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("selftest.json"))
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--jobs", type=int, default=14)
-    parser.add_argument("--only", default="", help="a pattern for the tasks of plain and wrong")
+    parser.add_argument("--only", default="", help="a pattern: tasks of plain and wrong, exploits")
     parser.add_argument("--parts", default=",".join(PARTS))
     chosen = parser.parse_args()
     return Selftest(chosen.device, chosen.jobs, chosen.only).run(
