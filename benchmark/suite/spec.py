@@ -179,10 +179,10 @@ class Task:
         return self.inputs(Maker.seeded(case, mixed, device))
 
     def reference(self, arguments: Arguments) -> Any:
-        """PyTorch's answer in the case's dtype, TF32 off: the baseline that is timed. May write in
-        place.
+        """PyTorch's answer in the case's dtype, TF32 off and half products summed in float32: the
+        baseline that is timed. May write in place.
         """
-        with strict_precision():
+        with strict_precision(), whole_sums():
             return self.function(*arguments.args, **arguments.kwargs)
 
     def truth(self, arguments: Arguments) -> Any:
@@ -251,3 +251,25 @@ def strict_precision() -> Iterator[None]:
         yield
     finally:
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+
+
+@contextlib.contextmanager
+def whole_sums() -> Iterator[None]:
+    """Products of half dtypes are summed in float32, also where cuBLAS splits a sum: by default it
+    may add the parts in the half dtype, which overflows float16 where the sum doesn't. As before
+    afterwards.
+    """
+    products = torch.backends.cuda.matmul
+    before = (
+        products.allow_fp16_reduced_precision_reduction,
+        products.allow_bf16_reduced_precision_reduction,
+    )
+    products.allow_fp16_reduced_precision_reduction = False
+    products.allow_bf16_reduced_precision_reduction = False
+    try:
+        yield
+    finally:
+        (
+            products.allow_fp16_reduced_precision_reduction,
+            products.allow_bf16_reduced_precision_reduction,
+        ) = before
