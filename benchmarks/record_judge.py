@@ -4,7 +4,8 @@
     python benchmarks/record_judge.py repeatability FIRST.json SECOND.json
     python benchmarks/record_judge.py exploits SELFTEST.json            # of tests.gpu.selftest
     python benchmarks/record_judge.py timer TIMER.json SELFTEST.json    # of tests.gpu.timer, too
-    python benchmarks/record_judge.py proof PROOF.json...               # of kbx prove
+    python benchmarks/record_judge.py proof PROOF.json... [REPORT.json]  # of kbx prove, and one of
+                                                           # kbx evaluate that names the hardware
 
 Each writes `judge-WHAT.md` and `.json` (proof: `suite-proof`); `--note TEXT` and `--command TEXT`
 may be given several times.
@@ -324,8 +325,11 @@ def requirement(what: str, measured: str, asked: str, met: bool) -> dict:
 
 
 def proof(files: list[str]) -> Record:
-    reports = [read(path) for path in files]
-    rows = [row for report in reports for row in report["rows"]]
+    """Of one run, or of several: of a task that was proven twice the later file counts."""
+    found = [read(path) for path in files]
+    reports = [report for report in found if "rows" in report]
+    proven = {row["task"]: row for report in reports for row in report["rows"]}
+    rows = list(proven.values())
     bare = {
         "tasks": len(rows),
         "accepted": sum(row["accepted"] is True for row in rows),
@@ -334,21 +338,26 @@ def proof(files: list[str]) -> Record:
         "mutants_killed": sum(row["killed"] for row in rows),
         "least_mutants_a_task": min(len(row["planted"]) for row in rows),
         "device": ", ".join(sorted({report["device"] for report in reports})),
-        "suite_digest": reports[0]["suite_digest"],
+        "faults_of_references": sum(bool(row["faults"]) for row in rows),
+        "suite_digest": reports[-1]["suite_digest"],
         "rows": rows,
     }
+    hosts = [environment(report) for report in found if "runs" in report]
+    if hosts:
+        bare["environment"] = hosts[-1]
     body = [
         f"{bare['tasks']} tasks on {bare['device']}: {bare['accepted']} plain solutions accepted, "
         f"{bare['not_judgeable']} not judgeable there. Mutants: {bare['mutants_killed']} of "
         f"{bare['mutants_planted']} killed, at least {bare['least_mutants_a_task']} a task. "
-        f"Suite digest {bare['suite_digest'][:16]}.",
+        f"PyTorch's own answers, or solutions, are refused on {bare['faults_of_references']} "
+        f"tasks. Suite digest {bare['suite_digest'][:16]}.",
         "",
         *table(
-            ["task", "plain solution", "cases", "killed", "planted", "survivors"],
+            ["task", "plain solution", "cases", "killed", "planted", "survivors", "refused"],
             [
                 [row["task"], {True: "accepted", False: "**refused**", None: "not judgeable"}[
                     row["accepted"]], row["cases"], row["killed"], len(row["planted"]),
-                 ", ".join(row["survivors"])]
+                 ", ".join(row["survivors"]), "; ".join(row["faults"])]
                 for row in rows
             ],
         ),

@@ -62,8 +62,9 @@ def figures(report: dict) -> dict:
         "speedup_geometric_mean": statistics.geometric_mean(speedups) if speedups else None,
         "speedup_median": statistics.median(speedups) if speedups else None,
         "slower_than_pytorch": sum(speedup < 1 for speedup in speedups),
-        "solved_by_category": dict(
-            sorted(Counter(run["category"] for run in runs if run["verdict"] == "passed").items())
+        "tasks_by_category": tasks_by_category(runs),
+        "solved_by_category": tasks_by_category(
+            [run for run in runs if run["verdict"] == "passed" and not run.get("suspect")]
         ),
         "seconds_per_candidate_median": round(
             statistics.median(run["seconds"]["total"] for run in runs), 2
@@ -71,6 +72,13 @@ def figures(report: dict) -> dict:
         if runs
         else None,
     }
+
+
+def tasks_by_category(runs: list[dict]) -> dict[str, int]:
+    """How many tasks have a run, in whichever round, by category."""
+    return dict(
+        Counter(category for category, _ in sorted({(r["category"], r["task"]) for r in runs}))
+    )
 
 
 def page(title: str, bare: dict, notes: list[str]) -> str:
@@ -83,6 +91,7 @@ def page(title: str, bare: dict, notes: list[str]) -> str:
     )
     lines = [f"# {title}", "", facts, "", "```", *bare["commands"], "```", ""]
     lines += [*verdict_table(bare["reports"]), "", *speed_table(bare["reports"]), ""]
+    lines += [*category_table(bare["reports"]), ""]
     for note in notes:
         lines += [note, ""]
     return "\n".join(lines)
@@ -125,6 +134,24 @@ def speed_table(reports: dict) -> list[str]:
             f" {row['seconds_per_candidate_median']} |"
         )
     return lines
+
+
+def category_table(reports: dict) -> list[str]:
+    """Tasks solved, in whichever round, of those judged."""
+    labels = list(reports)
+    names = sorted({name for row in reports.values() for name in row["tasks_by_category"]})
+    lines = ["| tasks solved | " + " | ".join(labels) + " |", "|---|" + "---:|" * len(labels)]
+    for name in (*names, None):
+        cells = " | ".join(_solved(reports[label], name) for label in labels)
+        lines += [f"| {name or '*all*'} | {cells} |"]
+    return lines
+
+
+def _solved(row: dict, category: str | None) -> str:
+    solved, tasks = row["solved_by_category"], row["tasks_by_category"]
+    if category is None:
+        return f"{sum(solved.values())} of {sum(tasks.values())}"
+    return f"{solved.get(category, 0)} of {tasks[category]}" if category in tasks else ""
 
 
 if __name__ == "__main__":

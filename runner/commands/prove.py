@@ -19,7 +19,7 @@ from runner.proving import PLAIN, Row, prove_all
 
 @click.command()
 @click.option("--category", callback=category_named, help="Only this category, by name or slug.")
-@click.option("--task", help="Only this task.")
+@click.option("--task", "names", multiple=True, help="Only this task; may be given several times.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda:N.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes; one a core, or one on a GPU.")
 @click.option(
@@ -34,7 +34,7 @@ from runner.proving import PLAIN, Row, prove_all
 @click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON.")
 def command(
     category: str | None,
-    task: str | None,
+    names: tuple[str, ...],
     device: str,
     jobs: int | None,
     seed: int | None,
@@ -46,7 +46,7 @@ def command(
     Exit status 1 when a wrong answer survives or a right one is refused. On cpu the small cases,
     plain solutions by Triton's interpreter; on cuda all cases.
     """
-    tasks = _chosen(category, task)
+    tasks = _chosen(category, names)
     _check_device(device)
     _check_place(file)
     seed = secrets.randbelow(1 << 31) if seed is None else seed
@@ -82,10 +82,12 @@ def report(rows: list[Row], device: str, seed: int) -> dict[str, object]:
     }
 
 
-def _chosen(category: str | None, name: str | None) -> list[suite.Task]:
+def _chosen(category: str | None, names: tuple[str, ...]) -> list[suite.Task]:
     tasks = [task for task in suite.all_tasks() if category in (None, task.category)]
-    if name is None:
-        return tasks
+    return [_named(name, tasks) for name in names] or tasks
+
+
+def _named(name: str, tasks: list[suite.Task]) -> suite.Task:
     try:
         wanted = suite.get(name)
     except suite.UnknownTask as unknown:
@@ -94,7 +96,7 @@ def _chosen(category: str | None, name: str | None) -> list[suite.Task]:
         raise click.BadParameter(
             f"{wanted.name} is in {wanted.category}; leave --category out", param_hint="--task"
         )
-    return [wanted]
+    return wanted
 
 
 def _check_device(device: str) -> None:
