@@ -154,6 +154,51 @@ class Close:
 
 
 @dataclass(frozen=True)
+class _Added:
+    """A magnitude and, `weight` times, what is `rounded` before the end: in the same unit."""
+
+    magnitude: Callable[..., Any]
+    rounded: Callable[..., torch.Tensor]
+    weight: float
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.magnitude(*args, **kwargs) + self.weight * self.rounded(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class RoundedBetween(Close):
+    """`Close` for a convolution with a bias, and for what follows it.
+
+    On a GPU PyTorch rounds a convolution to float16 before it adds the bias: where the two cancel,
+    eps(float16) of the convolution is left, which is not of the size of the result. In half dtypes
+    one unit holds eps(dtype) `rounded(*args, **kwargs)` too: the size, in float64, of what is
+    rounded in between, times the slope of what follows. Arithmetic in a narrower dtype fails still:
+    what it leaves is eps(narrower) of the sum |x||w|. In float32 the magnitude holds it already.
+    """
+
+    rounded: Callable[..., torch.Tensor] | None = None
+
+    def judge(self, trial: Trial) -> Comparison:
+        return self.of(getattr(torch, trial.case.dtype)).judge(trial)
+
+    def of(self, dtype: torch.dtype) -> Close:
+        """The check for inputs of this dtype."""
+        magnitude = self.magnitude
+        if dtype in HALVES:
+            assert magnitude is not None
+            assert self.rounded is not None
+            # Close counts magnitudes in eps(float32)
+            weight = torch.finfo(dtype).eps / torch.finfo(torch.float32).eps
+            magnitude = _Added(magnitude, self.rounded, weight)
+        return Close(self.k, self.floor, self.cap, magnitude)
+
+    def describe(self) -> str:
+        return super().describe() + (
+            " In half dtypes the convolution may be rounded once more, before the bias is added."
+        )
+
+
+@dataclass(frozen=True)
 class Exact:
     """Every element equals the truth rounded to the output's dtype; NaN and infinities where the
     truth has them.

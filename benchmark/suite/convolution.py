@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
 
-from benchmark.suite.checks import Close
+from benchmark.suite.checks import RoundedBetween
 from benchmark.suite.inputs import Maker, small, timed, with_options
 from benchmark.suite.registry import category
 from benchmark.suite.spec import Arguments, Case
@@ -70,6 +70,12 @@ def conv_magnitude(input, weight, bias=None, stride=1, padding=0, dilation=1, gr
     """sum |x||w| + |b| behind each pixel."""
     terms = input.abs(), weight.abs(), size_of(bias)
     return F.conv2d(terms[0], terms[1], terms[2], stride, padding, dilation, groups)
+
+
+def conv_rounded(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """|sum x w|, rounded before the bias is added; without one that is the result."""
+    values = F.conv2d(input, weight, None, stride, padding, dilation, groups)
+    return torch.zeros_like(values) if bias is None else values.abs()
 
 
 @convolution(
@@ -138,7 +144,7 @@ def conv_magnitude(input, weight, bias=None, stride=1, padding=0, dilation=1, gr
             padding=2,
         ),
     ),
-    check=Close(magnitude=conv_magnitude),
+    check=RoundedBetween(magnitude=conv_magnitude, rounded=conv_rounded),
     flops=TapFlops(transposed=False),
     differences=(
         "float32 means float32 in the reference too: cuDNN's TF32, which PyTorch leaves on, is off",
@@ -168,6 +174,16 @@ def transpose_magnitude(
     return F.conv_transpose2d(
         terms[0], terms[1], terms[2], stride, padding, output_padding, groups, dilation
     )
+
+
+def transpose_rounded(
+    input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
+):
+    """|sum x w|, rounded before the bias is added; without one that is the result."""
+    values = F.conv_transpose2d(
+        input, weight, None, stride, padding, output_padding, groups, dilation
+    )
+    return torch.zeros_like(values) if bias is None else values.abs()
 
 
 @convolution(
@@ -228,7 +244,7 @@ def transpose_magnitude(
             output_padding=1,
         ),
     ),
-    check=Close(magnitude=transpose_magnitude),
+    check=RoundedBetween(magnitude=transpose_magnitude, rounded=transpose_rounded),
     flops=TapFlops(transposed=True),
     differences=(
         "float32 means float32 in the reference too: cuDNN's TF32, which PyTorch leaves on, is off",

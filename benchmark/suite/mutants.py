@@ -10,7 +10,14 @@ from typing import Any
 
 import torch
 
-from benchmark.suite.checks import Close, Exact, SameDistribution, expectations, floating
+from benchmark.suite.checks import (
+    Close,
+    Exact,
+    RoundedBetween,
+    SameDistribution,
+    expectations,
+    floating,
+)
 from benchmark.suite.cost import shapes
 from benchmark.suite.parameters import EpsLeftOut, Ignoring, WrongAxis
 from benchmark.suite.scenes import Answer, Scene
@@ -198,6 +205,8 @@ def off_by_four_tolerances(scene: Scene) -> Answer | None:
     if not isinstance(check, Close):
         step = 2 if isinstance(check, Exact) else 256
         return scene.changed(lambda tensor: _slightly_off(tensor, step))
+    if isinstance(check, RoundedBetween):
+        check = check.of(getattr(torch, scene.case.dtype))
     trial = Trial(scene.task, scene.case, scene.arguments, [], None)
     expected = expectations(trial, check.magnitude)
     leaf = next(leaf for leaf in expected.values() if floating(leaf.native))

@@ -214,6 +214,12 @@ def conv_size(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=
     return F.conv2d(input.abs(), weight.abs(), size, stride, padding, dilation, groups)
 
 
+def conv_rounded(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """|sum x w|, rounded before the bias is added; without one that is the result."""
+    values = F.conv2d(input, weight, None, stride, padding, dilation, groups)
+    return torch.zeros_like(values) if bias is None else values.abs()
+
+
 def batch_norm_size(values, size, mean, variance, weight, bias, training, eps):
     """Errors of `size` in the values after batch normalization with scale and shift."""
     dims = [d for d in range(values.dim()) if d != 1]

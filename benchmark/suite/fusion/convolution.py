@@ -6,11 +6,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
 
-from benchmark.suite.checks import Close
+from benchmark.suite.checks import Close, RoundedBetween
 from benchmark.suite.fusion.common import (
     ConvFlops,
     conv_arguments,
     conv_cases,
+    conv_rounded,
     conv_shape,
     conv_size,
     conv_tensors,
@@ -25,6 +26,13 @@ from benchmark.suite.spec import Arguments
 fusion = category("Fusion")
 
 
+def surely_negative(values, size):
+    """Where a sum of terms of this size stays below 0 though float16, whose eps is 0.98e-3, rounds
+    them.
+    """
+    return values < -1e-3 * size
+
+
 def relu_conv2d_size(
     input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, inplace=False
 ):
@@ -32,11 +40,21 @@ def relu_conv2d_size(
     return conv_size(input, weight, bias, stride, padding, dilation, groups)
 
 
+def relu_conv2d_rounded(
+    input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, inplace=False
+):
+    """|x * w| before the bias; nothing of it is left where the sum is surely negative."""
+    layout = stride, padding, dilation, groups
+    values, size = F.conv2d(input, weight, bias, *layout), conv_size(input, weight, bias, *layout)
+    rounded = conv_rounded(input, weight, bias, *layout)
+    return torch.where(surely_negative(values, size), 0.0, rounded)
+
+
 @fusion(
     "fused_relu_conv2d",
     inputs=conv_arguments,
     cases=conv_cases({}, {"inplace": True}),
-    check=Close(magnitude=relu_conv2d_size),
+    check=RoundedBetween(magnitude=relu_conv2d_size, rounded=relu_conv2d_rounded),
     flops=ConvFlops(),
 )
 def fused_relu_conv2d(
@@ -62,14 +80,35 @@ def leaky_relu_conv2d_size(
     """Rounding errors of the convolution, smaller by the slope where it is surely negative."""
     size = conv_size(input, weight, bias, stride, padding, dilation, groups)
     values = F.conv2d(input, weight, bias, stride, padding, dilation, groups)
-    return torch.where(values < -1e-3 * size, abs(negative_slope) * size, size)
+    return torch.where(surely_negative(values, size), abs(negative_slope) * size, size)
+
+
+def leaky_relu_conv2d_rounded(
+    input,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    dilation=1,
+    groups=1,
+    negative_slope=0.01,
+    inplace=False,
+):
+    """|x * w| before the bias. Where the sum is surely negative that is smaller by the slope, and
+    the sum is rounded before it is multiplied.
+    """
+    layout = stride, padding, dilation, groups
+    values, size = F.conv2d(input, weight, bias, *layout), conv_size(input, weight, bias, *layout)
+    rounded = conv_rounded(input, weight, bias, *layout)
+    slope = abs(negative_slope)
+    return torch.where(surely_negative(values, size), slope * (rounded + values.abs()), rounded)
 
 
 @fusion(
     "fused_leaky_relu_conv2d",
     inputs=conv_arguments,
     cases=conv_cases({"negative_slope": 0.3}, {}, {"negative_slope": 0.1, "inplace": True}),
-    check=Close(magnitude=leaky_relu_conv2d_size),
+    check=RoundedBetween(magnitude=leaky_relu_conv2d_size, rounded=leaky_relu_conv2d_rounded),
     flops=ConvFlops(),
 )
 def fused_leaky_relu_conv2d(
@@ -127,6 +166,26 @@ PAIRS: dict[str, Any] = {
 }
 
 
+def gelu_conv2d_rounded(
+    input,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    dilation=1,
+    groups=1,
+    approximate="none",
+    out=None,
+):
+    """|x * w| before the bias and the sum before GELU, through it: half of each, for a rounding is
+    off by half of an eps and both are seldom as far off as that in one place.
+    """
+    rounded = conv_rounded(input, weight, bias, stride, padding, dilation, groups)
+    values = F.conv2d(input, weight, bias, stride, padding, dilation, groups)
+    both = (rounded + values.abs()) / 2
+    return through(functools.partial(F.gelu, approximate=approximate), values, both)
+
+
 @fusion(
     "fused_gelu_conv2d",
     inputs=gelu_conv2d_arguments,
@@ -135,7 +194,7 @@ PAIRS: dict[str, Any] = {
         with_options(small("same", "normal", **PAIRS), padding="same", dilation=[2, 1]),
         *conv_cases({"approximate": "tanh"}, {}, {"approximate": "tanh"}, {"out": True})[1:],
     ),
-    check=Close(magnitude=gelu_conv2d_size),
+    check=RoundedBetween(magnitude=gelu_conv2d_size, rounded=gelu_conv2d_rounded),
     flops=ConvFlops(),
     mutates=("out",),
 )
@@ -258,6 +317,14 @@ def shuffled(name, family, sizes, dtype="float32", **options):
     return with_options(case, **options)
 
 
+def pixel_shuffle_conv2d_rounded(
+    input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, upscale_factor=2
+):
+    """|x * w| before the bias, shuffled as it is."""
+    rounded = conv_rounded(input, weight, bias, stride, padding, dilation, groups)
+    return F.pixel_shuffle(rounded, upscale_factor)
+
+
 @fusion(
     "fused_pixel_shuffle_conv2d",
     inputs=pixel_shuffle_arguments,
@@ -285,7 +352,7 @@ def shuffled(name, family, sizes, dtype="float32", **options):
             upscale_factor=4,
         ),
     ),
-    check=Close(magnitude=pixel_shuffle_conv2d_size),
+    check=RoundedBetween(magnitude=pixel_shuffle_conv2d_size, rounded=pixel_shuffle_conv2d_rounded),
     flops=ConvFlops(upscale=2),
     differences=(
         "the size `filters` of a case counts channels of the result: the convolution has "
@@ -323,6 +390,35 @@ def max_pool2d_conv2d_size(
     return F.max_pool2d(size, *window, ceil_mode=pool_ceil_mode)
 
 
+def max_pool2d_conv2d_rounded(
+    input,
+    weight,
+    bias=None,
+    conv_stride=1,
+    conv_padding=0,
+    conv_dilation=1,
+    conv_groups=1,
+    pool_kernel_size=2,
+    pool_stride=None,
+    pool_padding=0,
+    pool_dilation=1,
+    pool_ceil_mode=False,
+    inplace=False,
+):
+    """|x * w| before the bias where the window's largest is: a channel has one bias, and rounding
+    keeps the order, so the others' roundings are of no consequence.
+    """
+    layout = conv_stride, conv_padding, conv_dilation, conv_groups
+    window = pool_kernel_size, pool_stride, pool_padding, pool_dilation
+    pooled = functools.partial(F.max_pool2d, ceil_mode=pool_ceil_mode)
+    largest = pooled(F.conv2d(input, weight, bias, *layout), *window)
+    if bias is None:
+        return torch.zeros_like(largest)
+    rounded = pooled(F.conv2d(input, weight, None, *layout), *window).abs()
+    size = pooled(conv_size(input, weight, bias, *layout), *window)
+    return torch.where(surely_negative(largest, size), 0.0, rounded)
+
+
 @fusion(
     "fused_relu_max_pool2d_conv2d",
     inputs=conv_arguments,
@@ -334,7 +430,7 @@ def max_pool2d_conv2d_size(
         prefix="conv_",
         batch=2,
     ),
-    check=Close(magnitude=max_pool2d_conv2d_size),
+    check=RoundedBetween(magnitude=max_pool2d_conv2d_size, rounded=max_pool2d_conv2d_rounded),
     flops=ConvFlops(),
 )
 def fused_relu_max_pool2d_conv2d(
