@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean, median
-from typing import NamedTuple
 
 from leaderboard import ranking
 from leaderboard.figures import Interval
+from leaderboard.lazily import Rows
 from leaderboard.rows import GpuRow, Result
 from leaderboard.statistics.arrays import Array, numpy
 from leaderboard.statistics.correlation import Agreement, agreement
@@ -25,23 +25,19 @@ BIN = 0.25
 KEPT_SHARES = 512  # of a method on the devices of a page: 10 KB each
 
 
-class Place(NamedTuple):
-    """One candidate of a method for a task: its submission and round tell it from the others."""
-
-    method: int
-    task: int
-    submission: int
-    round: int
+# What tells a candidate from all others, in the order of the columns of `ids`.
+CANDIDATE = ("method", "task", "submission", "round")
+METHOD, TASK = CANDIDATE.index("method"), CANDIDATE.index("task")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A device's results that count. `solved`: 1 or 0; `speed`: NaN unless it passed and was timed
-    on a device that times.
+    """A device's results that count. `ids`: results x `CANDIDATE`, whole numbers. `solved`: 1 or 0;
+    `speed`: NaN unless it passed and was timed on a device that times.
     """
 
     gpu: GpuRow
-    places: Sequence[Place]
+    ids: Array
     results: Sequence[Result]
     solved: Array
     speed: Array
@@ -49,27 +45,35 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Candidates x devices. `solved` and `speed` as in a column, -1 and NaN where the candidate was
-    not judged; `at`: where its result stands in the device's column.
+    """Candidates x devices. `ids`, `solved` and `speed` as in a column, the latter -1 and NaN where
+    the candidate was not judged; `at`: where its result stands in the device's column, else -1.
     """
 
-    places: Sequence[Place]
+    ids: Array
     columns: Sequence[Column]
     solved: Array
     speed: Array
     at: Array
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
     @property
     def gpus(self) -> list[GpuRow]:
         return [column.gpu for column in self.columns]
 
     def only(self, kept: Array) -> "Grid":
-        """Those for which `kept` holds."""
-        places = [self.places[row] for row in kept.nonzero()[0].tolist()]
-        return Grid(places, self.columns, self.solved[kept], self.speed[kept], self.at[kept])
+        """Those for which `kept` holds, or whose row numbers it has, in their order."""
+        return Grid(
+            self.ids[kept], self.columns, self.solved[kept], self.speed[kept], self.at[kept]
+        )
 
     def judged_on_several(self) -> "Grid":
         return self.only((self.solved >= 0).sum(axis=1) > 1)
+
+    def candidate(self, row: int) -> tuple[int, int]:
+        """Its method and task."""
+        return self.ids.item(row, METHOD), self.ids.item(row, TASK)
 
     def result(self, row: int, column: int) -> tuple[GpuRow, Result]:
         found = self.columns[column]
@@ -131,6 +135,40 @@ class Ratio:
     worst: tuple[GpuRow, Result]
 
 
+class Disagreements(Rows[Disagreement]):
+    """`candidates`: their methods and tasks; `among_gpus`: what each row says of itself."""
+
+    def __init__(self, differ: Grid) -> None:
+        super().__init__(len(differ), lambda row: _disagreement(differ, row))
+        self.candidates: list[tuple[int, int]] = list(
+            map(tuple, differ.ids[:, [METHOD, TASK]].tolist())
+        )
+        timing = numpy().array([gpu.can_time for gpu in differ.gpus], dtype=bool)
+        passed, failed = ((differ.solved[:, timing] == word).any(axis=1) for word in (1, 0))
+        self.among_gpus: list[bool] = (passed & failed).tolist()
+
+
+class Ratios(Rows[Ratio]):
+    """Largest first; `values` has the ratios alone."""
+
+    def __init__(self, found: Grid) -> None:
+        """Of candidates that are timed on two GPUs or more."""
+        np = numpy()
+        best, worst = _ends(found.speed)
+        rows = np.arange(len(found))
+        values = found.speed[rows, best] / found.speed[rows, worst]
+        order = np.lexsort((found.ids[:, TASK], found.ids[:, METHOD], -values))
+        timed = (~np.isnan(found.speed)).sum(axis=1)
+        self.values: list[float] = values[order].tolist()
+
+        def ratio(place: int) -> Ratio:
+            row = order.item(place)
+            ends = (found.result(row, end.item(row)) for end in (best, worst))
+            return Ratio(*found.candidate(row), self.values[place], timed.item(row), *ends)
+
+        super().__init__(len(found), ratio)
+
+
 @dataclass(frozen=True, slots=True)
 class RatioSummary:
     """Of `n` candidates timed on two GPUs or more. `median` with its distribution-free interval."""
@@ -163,69 +201,91 @@ def column(gpu: GpuRow, results: Iterable[Result]) -> Column:
         result.speedup.value if passed and gpu.can_time and result.speedup else math.nan
         for result, passed in zip(judged, solved, strict=True)
     ]
-    places = [Place(r.method, r.task, r.submission, r.round) for r in judged]
-    return Column(gpu, places, judged, np.array(solved, dtype=np.int8), np.array(speeds))
+    fields = dict(zip(Result._fields, zip(*judged, strict=True), strict=False))  # none of no result
+    ids = np.array([fields.get(name, ()) for name in CANDIDATE], dtype=np.int64).T
+    return Column(gpu, ids, judged, np.array(solved, dtype=np.int8), np.array(speeds))
 
 
 def grid(columns: Sequence[Column]) -> Grid:
-    """Results held together by candidate."""
+    """Results held together by candidate, in the order in which the columns name them."""
     np = numpy()
-    rows: dict[Place, int] = {}
-    taken = [[rows.setdefault(place, len(rows)) for place in one.places] for one in columns]
-    size = (len(rows), len(columns))
-    solved, speed = np.full(size, -1, dtype=np.int8), np.full(size, np.nan)
+    numbers = _numbered([column.ids for column in columns])
+    known = np.unique(np.concatenate(numbers)) if numbers else np.array([], dtype=int)
+    size = (len(known), len(columns))
     at = np.full(size, -1)
-    for number, (one, own) in enumerate(zip(columns, taken, strict=True)):
-        own = np.array(own, dtype=int)
-        solved[own, number], speed[own, number] = one.solved, one.speed
-        at[own, number] = np.arange(len(own))
-    return Grid(list(rows), columns, solved, speed, at)
+    for place, own in enumerate(numbers):
+        at[np.searchsorted(known, own), place] = np.arange(len(own))
+    at = at[_order(at)]
+    solved, speed = np.full(size, -1, dtype=np.int8), np.full(size, np.nan)
+    ids = np.empty((len(known), len(CANDIDATE)), dtype=np.int64)
+    for place, one in enumerate(columns):
+        rows = (at[:, place] >= 0).nonzero()[0]
+        own = at[rows, place]
+        ids[rows] = one.ids[own]
+        solved[rows, place], speed[rows, place] = one.solved[own], one.speed[own]
+    return Grid(ids, columns, solved, speed, at)
+
+
+def _numbered(ids: Sequence[Array]) -> list[Array]:
+    """Of each column a number a row, the same where the ids are, so that one is sorted, not four:
+    its digits are the ids, where 63 bits hold them.
+    """
+    np = numpy()
+    if not ids:
+        return []
+    sizes = [1 + most for most in np.max([own.max(axis=0, initial=0) for own in ids], 0).tolist()]
+    if math.prod(sizes) >= 1 << 63:
+        together = np.unique(np.concatenate(ids), axis=0, return_inverse=True)[1].ravel()
+        return list(np.split(together, np.cumsum([len(own) for own in ids])[:-1]))
+    weights = [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
+    return [own @ np.array(weights, dtype=np.int64) for own in ids]
+
+
+def _order(at: Array) -> Array:
+    """Rows by the first column that has them and their place in it."""
+    np = numpy()
+    if not at.size:
+        return np.arange(len(at))
+    first = (at >= 0).argmax(axis=1)
+    return np.lexsort((at[np.arange(len(at)), first], first))
 
 
 def mixed(found: Grid) -> int:
     """Tasks of methods for which not every device judged the same candidate."""
-    kinds = Counter((place.method, place.task) for place in found.places)
-    return sum(count > 1 for count in kinds.values())
-
-
-def disagreements(found: Grid) -> tuple[Disagreement, ...]:
-    differ = found.only((found.solved == 1).any(axis=1) & (found.solved == 0).any(axis=1))
-    return tuple(
-        Disagreement(
-            place.method,
-            place.task,
-            tuple(differ.result(row, at) for at, word in enumerate(solved) if word == 1),
-            tuple(differ.result(row, at) for at, word in enumerate(solved) if word == 0),
-        )
-        for row, (place, solved) in enumerate(
-            zip(differ.places, differ.solved.tolist(), strict=True)
-        )
-    )
-
-
-def ratios(found: Grid) -> tuple[Ratio, ...]:
-    """Largest first: candidates timed on two GPUs or more."""
     np = numpy()
-    several = found.only((~np.isnan(found.speed)).sum(axis=1) > 1)
-    if not several.places:
-        return ()
-    best, worst = np.nanargmax(several.speed, axis=1), np.nanargmin(several.speed, axis=1)
-    rows = np.arange(len(best))
-    values = several.speed[rows, best] / several.speed[rows, worst]
-    timed = (~np.isnan(several.speed)).sum(axis=1)
-    methods, tasks, *_ = np.array(several.places).T
-    order = np.lexsort((tasks, methods, -values))
-    return tuple(
-        Ratio(
-            several.places[row].method,
-            several.places[row].task,
-            float(values[row]),
-            int(timed[row]),
-            several.result(row, best.item(row)),
-            several.result(row, worst.item(row)),
-        )
-        for row in order.tolist()
+    if not len(found):
+        return 0
+    methods, tasks = found.ids[:, METHOD], found.ids[:, TASK]
+    kinds = np.unique(methods * (1 + tasks.max()) + tasks, return_counts=True)[1]
+    return int((kinds > 1).sum())
+
+
+def disagreements(found: Grid) -> Disagreements:
+    return Disagreements(
+        found.only((found.solved == 1).any(axis=1) & (found.solved == 0).any(axis=1))
     )
+
+
+def _disagreement(differ: Grid, row: int) -> Disagreement:
+    solved = differ.solved[row].tolist()
+    passed, failed = (
+        tuple(differ.result(row, at) for at, own in enumerate(solved) if own == word)
+        for word in (1, 0)
+    )
+    return Disagreement(*differ.candidate(row), passed, failed)
+
+
+def ratios(found: Grid) -> Ratios:
+    """Of candidates timed on two GPUs or more."""
+    return Ratios(found.only((~numpy().isnan(found.speed)).sum(axis=1) > 1))
+
+
+def _ends(speed: Array) -> tuple[Array, Array]:
+    """Columns of each row's largest and smallest speed, the first of equals. Every row has one."""
+    np = numpy()
+    if not len(speed):
+        return np.array([], dtype=int), np.array([], dtype=int)
+    return np.nanargmax(speed, axis=1), np.nanargmin(speed, axis=1)
 
 
 def ratio_summary(values: Sequence[float]) -> RatioSummary | None:
@@ -247,14 +307,25 @@ def median_interval(values: Sequence[float]) -> Interval | None:
     Exact and free of the distribution: the count of values below the median is binomial(n, 1/2).
     """
     ordered, n = sorted(values), len(values)
-    limit, below, term, outside = 2**n // TAIL, 0, 1, 0
-    while outside + term <= limit:  # the probability of at most `below` values, times 2**n
-        outside += term
-        term = term * (n - below) // (below + 1)
-        below += 1
+    below = _outside(n)
     if not below:
         return None
     return Interval(median(ordered), ordered[below - 1], ordered[n - below])
+
+
+def _outside(n: int) -> int:
+    """The largest b for which fewer than b of n throws of a fair coin are heads by one chance in
+    `TAIL` at most. Counted from the middle down, which is nearer than from 0: some root of n steps.
+    """
+    below = (n + 1) // 2
+    term = math.comb(n, below)  # ways to throw `below` heads
+    fewer = 1 << (n - 1) if n % 2 else (2**n - term) // 2  # ways to throw fewer
+    limit = 2**n // TAIL
+    while fewer > limit:
+        term = term * below // (n - below + 1)
+        below -= 1
+        fewer -= term
+    return below
 
 
 def binned(values: Iterable[float]) -> tuple[tuple[float, float, int], ...]:
@@ -270,8 +341,13 @@ def binned(values: Iterable[float]) -> tuple[tuple[float, float, int], ...]:
 
 def relatives(found: Grid) -> dict[int, Relative]:
     """`relative` of each method that has one."""
-    methods = numpy().array([place.method for place in found.places], dtype=int)
-    own = {method: relative(found.only(methods == method)) for method in set(methods.tolist())}
+    np = numpy()
+    methods, counts = np.unique(found.ids[:, METHOD], return_counts=True)
+    rows = np.split(np.argsort(found.ids[:, METHOD], kind="stable"), np.cumsum(counts)[:-1])
+    own = {
+        method: relative(found.only(mine))
+        for method, mine in zip(methods.tolist(), rows, strict=False)  # no method: one empty part
+    }
     return {method: shares for method, shares in own.items() if shares}
 
 
@@ -305,8 +381,9 @@ def _shares(gpus: tuple[int, ...], speeds: bytes) -> Relative:
         ranking.Entry(str(gpu), dict(enumerate(share)))
         for gpu, share in zip(gpus, shares, strict=True)
     ]
-    placed = ranking.rank(entries, range(len(common)))
-    return Relative(len(common), gpus[best], {int(p.key): p.speedup for p in placed if p.speedup})
+    intervals = ranking.speedup_intervals(entries, range(len(common)))
+    found = {gpu: own for gpu, own in zip(gpus, intervals, strict=True) if own}
+    return Relative(len(common), gpus[best], found)
 
 
 def pair(
@@ -321,7 +398,6 @@ def pair(
     """
     first, second = found.gpus[left], found.gpus[right]
     judged = (found.solved[:, [left, right]] >= 0).all(axis=1)
-    tasks = numpy().array([place.task for place in found.places], dtype=int)
     solved = [found.solved[judged, column] == 1 for column in (left, right)]
     return Pair(
         first,
@@ -330,7 +406,7 @@ def pair(
         only_left=int((solved[0] & ~solved[1]).sum()),
         only_right=int((~solved[0] & solved[1]).sum()),
         neither=int((~solved[0] & ~solved[1]).sum()),
-        kernels=_kernels(found.speed[:, [left, right]], tasks)
+        kernels=_kernels(found.speed[:, [left, right]], found.ids[:, TASK])
         if first.can_time and second.can_time
         else None,
         methods=_methods(left_places, right_places),
@@ -342,7 +418,7 @@ def _kernels(speeds: Array, tasks: Array) -> Agreement:
     tasks, not candidates, as independent: never too narrow for that reason."""
     timed = ~numpy().isnan(speeds).any(axis=1)
     left, right = speeds[timed].T
-    return agreement(left, right, independent=len(set(tasks[timed].tolist())))
+    return agreement(left, right, independent=len(numpy().unique(tasks[timed])))
 
 
 def _methods(left: Mapping[int, int], right: Mapping[int, int]) -> Agreement | None:

@@ -103,6 +103,11 @@ def gpus(generation: int) -> tuple[GpuRow, ...]:
     return _gpus(generation) if generation else boards.gpus()
 
 
+def scene(generation: int) -> Scene:
+    """Read once a generation; each part the former object where it is still the same."""
+    return _scene(generation) if generation else boards.scene()
+
+
 def board(generation: int, choice: Choice) -> tuple[BoardData, Board]:
     """Made anew where the results of its GPU and lane, tasks or entries have changed. What became
     of another GPU leaves it, and what was derived from it, as it is.
@@ -128,10 +133,19 @@ def of_results(generation: int, gpu: GpuRow, name: str, make: Callable[[], Found
     """
     if not generation:
         return make()
+    found: Found = _FOUND.get((name, gpu.id), measured_on(generation, gpu), make)
+    return found
+
+
+def measured_on(generation: int, gpu: GpuRow) -> tuple[object, ...]:
+    """Another object where the GPU, what is measured on it, tasks or entries have changed. For
+    generation 0, for which nothing is kept, always.
+    """
+    if not generation:
+        return (object(),)
     scene = _scene(generation)
     version = _version(_state(generation), gpu, vocabulary.MEASURED)
-    found: Found = _FOUND.get((name, gpu.id), (version, scene.tasks, scene.listed), make)
-    return found
+    return _LATEST.of(("gpu", gpu.id), gpu), version, scene.tasks, scene.listed
 
 
 def forget() -> None:

@@ -61,9 +61,7 @@ def rank(
     """Entries best first. `tasks` is the whole selection, so unsolved tasks weigh in the draws."""
     if not entries:
         return []
-    if len(tasks) > MOST_TASKS:
-        raise ValueError(f"{len(tasks)} tasks to rank by; at most {MOST_TASKS} can be summed")
-    scale = MOST_LOGS // (2 * LOG_OFFSET * max(1, len(tasks))) - 1
+    scale = _scale(tasks)
     table = _table(entries, tasks, scale)
     whole = _sums(numpy().ones((1, len(tasks))), table)
     drawn = _sums(resamplings(len(tasks), draws, seed), table) if tasks else whole
@@ -89,10 +87,24 @@ def rank(
     ]
 
 
+def speedup_intervals(
+    entries: Sequence[Entry], tasks: Sequence[Hashable], draws: int = DRAWS, seed: int = SEED
+) -> list[Interval | None]:
+    """Of each entry what `rank` says of it, in their order, where nobody asks who is ahead."""
+    if not entries:
+        return []
+    scale = _scale(tasks)
+    table = _table(entries, tasks, scale)
+    whole = _means(numpy().ones((1, len(tasks))), table)
+    drawn = _means(resamplings(len(tasks), draws, seed), table) if tasks else whole
+    timed = table.timed.sum(axis=0).astype(int).tolist()
+    return _speedups(whole[0], drawn, scale, _doubts(entries, tasks, timed))
+
+
 def competition_ranks(keys: Array) -> Array:
     """Of each row: 1, 2, 2, 4, the largest key first: equals share the better rank."""
     np = numpy()
-    order = np.argsort(-keys, axis=1, kind="stable")
+    order = np.argsort(-keys, axis=1)  # equals in any order: they share a rank
     ordered = np.take_along_axis(keys, order, axis=1)
     places = np.arange(1, keys.shape[1] + 1)
     is_worse = np.ones(keys.shape, dtype=bool)
@@ -121,18 +133,23 @@ class Table:
     logs: Array
 
 
+def _scale(tasks: Sequence[Hashable]) -> int:
+    """Steps of fixed point a doubling; ValueError where there are more tasks than it can sum."""
+    if len(tasks) > MOST_TASKS:
+        raise ValueError(f"{len(tasks)} tasks to rank by; at most {MOST_TASKS} can be summed")
+    return MOST_LOGS // (2 * LOG_OFFSET * max(1, len(tasks))) - 1
+
+
 def _table(entries: Sequence[Entry], tasks: Sequence[Hashable], scale: int) -> Table:
     np = numpy()
     solved = np.zeros((len(tasks), len(entries)))
     speeds = np.full(solved.shape, np.nan)
     position = {task: at for at, task in enumerate(tasks)}
     for column, entry in enumerate(entries):
-        known = [
-            (position[task], speed) for task, speed in entry.solved.items() if task in position
-        ]
-        rows = [row for row, _ in known]
-        solved[rows, column] = 1
-        speeds[rows, column] = [math.nan if speed is None else speed for _, speed in known]
+        rows = [position.get(task, -1) for task in entry.solved]
+        at, own = np.array(rows, dtype=int), np.array([*entry.solved.values()], dtype=float)
+        solved[at[at >= 0], column] = 1
+        speeds[at[at >= 0], column] = own[at >= 0]  # None has become NaN
     timed = ~np.isnan(speeds)
     logs = np.clip(np.log2(speeds), -LOG_OFFSET, LOG_OFFSET)
     fixed = np.maximum(1, np.rint((logs + LOG_OFFSET) * scale))
@@ -141,15 +158,21 @@ def _table(entries: Sequence[Entry], tasks: Sequence[Hashable], scale: int) -> T
 
 def _sums(counts: Array, table: Table) -> Sums:
     """`counts`: draws x tasks, how often each is taken."""
+    means = _means(counts, table)
+    return Sums(means, MOST_LOGS * (counts @ table.solved) + means)
+
+
+def _means(counts: Array, table: Table) -> Array:
+    """The means of `Sums`."""
     np = numpy()
-    solved, timed, logs = counts @ table.solved, counts @ table.timed, counts @ table.logs
-    means = np.divide(logs, timed, where=timed > 0, out=np.zeros_like(logs))
-    return Sums(means, MOST_LOGS * solved + means)
+    timed, logs = counts @ table.timed, counts @ table.logs
+    return np.divide(logs, timed, where=timed > 0, out=np.zeros_like(logs))
 
 
 def _rank_intervals(keys: Array) -> list[tuple[int, int]]:
-    ranks = numpy().sort(competition_ranks(keys), axis=0)
-    low, high = ends(len(ranks))
+    """Draws x entries -> the best and the worst of each entry's middle 95 %."""
+    low, high = ends(len(keys))
+    ranks = numpy().partition(competition_ranks(keys), (low, high), axis=0)
     return list(zip(ranks[low].tolist(), ranks[high].tolist(), strict=True))
 
 

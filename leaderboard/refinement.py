@@ -17,15 +17,17 @@ On logarithms the terms multiply to the change of the geometric mean.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from statistics import fmean
 from typing import TypeVar
 
 from benchmark import vocabulary
 from leaderboard import ranking
 from leaderboard.figures import Interval
-from leaderboard.rows import COUNTED, Result
+from leaderboard.rows import COUNTED, Result, tally
 from leaderboard.statistics.bootstrap import mean_interval
 
 NOT_JUDGED = "not judged"  # no candidate yet, or one that counts for nothing
@@ -64,15 +66,15 @@ class Split(Parts):
         return self.entering + self.leaving
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RatioSplit(Parts):
     """Of a geometric mean: `after / before == real * entering * leaving`."""
 
     ratios: tuple[float, ...]  # after / before of each task of B
 
-    @property
+    @cached_property
     def real_interval(self) -> Interval | None:
-        """By the bootstrap over tasks; made when asked for, as it takes a while."""
+        """By the bootstrap over tasks; made when first asked for, as it takes a while."""
         if self.real is None:
             return None
         low, high = mean_interval(tuple(map(math.log, self.ratios)))
@@ -120,15 +122,66 @@ class Change:
         return after / before if before and after else None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What happened between two rounds of a method on a device."""
+@dataclass(frozen=True)
+class Standing:
+    """Where a method stands after round `number`: `results` has of each task the last one so far,
+    `offered` those of this round alone.
+    """
 
-    start: int
-    end: int
-    changes: tuple[Change, ...]
-    geometric: RatioSplit | None
-    arithmetic: Split | None
+    number: int
+    offered: Mapping[int, Result]
+    results: Mapping[int, Result]
+
+    @cached_property
+    def solved(self) -> dict[int, float | None]:
+        """The speedup of each correct task, None where it was not timed."""
+        return {
+            task: one.speedup.value if one.speedup else None
+            for task, one in self.results.items()
+            if one.is_solved
+        }
+
+    @cached_property
+    def speedups(self) -> dict[int, float]:
+        """Of the tasks that are correct and timed."""
+        return {task: speed for task, speed in self.solved.items() if speed}
+
+    @cached_property
+    def logs(self) -> dict[int, float]:
+        """Natural logarithms of `speedups`."""
+        return _each(math.log, self.speedups)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happened between two rounds of a method on a device. Each part is made when it is first
+    asked for: of most steps of many rounds a page shows one.
+    """
+
+    before: Standing
+    after: Standing
+
+    @property
+    def start(self) -> int:
+        return self.before.number
+
+    @property
+    def end(self) -> int:
+        return self.after.number
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        before, after = self.before.results, self.after.results
+        return tuple(_change(task, before.get(task), after[task]) for task in sorted(after))
+
+    @cached_property
+    def geometric(self) -> RatioSplit | None:
+        before, after = self.before, self.after
+        return _ratio_split(before.speedups, after.speedups, split(before.logs, after.logs))
+
+    @cached_property
+    def arithmetic(self) -> Split | None:
+        return split(self.before.speedups, self.after.speedups)
 
     def of(self, fate: str) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.fate == fate)
@@ -161,55 +214,53 @@ Rounds = Mapping[int, Mapping[int, Result]]  # round -> task -> the run that cou
 Key = TypeVar("Key")
 
 
-def standings(rounds: Rounds) -> dict[int, dict[int, Result]]:
-    """After each round, the last result of every task offered so far."""
-    standing: dict[int, Result] = {}
-    after: dict[int, dict[int, Result]] = {}
+def standings(rounds: Rounds) -> dict[int, Standing]:
+    """By the number of each round, in their order."""
+    results: Mapping[int, Result] = {}
+    after: dict[int, Standing] = {}
     for number in sorted(rounds):
-        standing = {**standing, **rounds[number]}
-        after[number] = standing
+        results = {**results, **rounds[number]}
+        after[number] = Standing(number, rounds[number], results)
     return after
 
 
-def counts(rounds: Rounds) -> tuple[RoundSummary, ...]:
+def counts(after: Mapping[int, Standing]) -> tuple[RoundSummary, ...]:
     """One of each round, the speedups without their intervals."""
-    after = standings(rounds)
-    return tuple(
-        _summary(number, rounds[number].values(), after[number].values()) for number in after
-    )
+    return tuple(map(_summary, after.values()))
 
 
-def summaries(rounds: Rounds, tasks: Sequence[int]) -> tuple[RoundSummary, ...]:
+def summaries(after: Mapping[int, Standing], tasks: Sequence[int]) -> tuple[RoundSummary, ...]:
     """`counts` with intervals. `tasks`: all that the device could have judged, as they weigh in
     the bootstrap.
     """
-    after = standings(rounds)
-    entries = [ranking.Entry(str(number), _solved(after[number])) for number in after]
-    speedups = {placed.key: placed.speedup for placed in ranking.rank(entries, tasks)}
-    return tuple(replace(row, speedup=speedups[str(row.number)]) for row in counts(rounds))
-
-
-def step(rounds: Rounds, start: int, end: int) -> Step:
-    """Between the standings after rounds `start` and `end`."""
-    after = standings(rounds)
-    before_all, after_all = after[start], after[end]
-    changes = tuple(
-        _change(task, before_all.get(task), after_all[task]) for task in sorted(after_all)
+    entries = [ranking.Entry(str(number), one.solved) for number, one in after.items()]
+    intervals = ranking.speedup_intervals(entries, tasks)
+    return tuple(
+        replace(row, speedup=own) for row, own in zip(counts(after), intervals, strict=True)
     )
-    before, later = _timed(before_all), _timed(after_all)
-    return Step(start, end, changes, ratio_split(before, later), split(before, later))
+
+
+def steps(after: Mapping[int, Standing]) -> tuple[Step, ...]:
+    """From each round to the next."""
+    return tuple(Step(*two) for two in pairwise(after.values()))
+
+
+def whole(after: Mapping[int, Standing]) -> Step:
+    """From the first round to the last."""
+    first, *_, last = after.values()
+    return Step(first, last)
 
 
 def split(before: Mapping[Key, float], after: Mapping[Key, float]) -> Split | None:
     """The change of the arithmetic mean; None where one side has no value."""
     if not before or not after:
         return None
-    both = sorted(before.keys() & after.keys(), key=str)
-    entered, left = after.keys() - before.keys(), before.keys() - after.keys()
+    both = before.keys() & after.keys()
+    entered, left = after.keys() - both, before.keys() - both
     start, end = fmean(before.values()), fmean(after.values())
     if not both:
         return Split(start, end, 0, len(entered), len(left), None, end - start, 0.0)
-    kept_start, kept_end = fmean(before[k] for k in both), fmean(after[k] for k in both)
+    kept_start, kept_end = fmean([before[k] for k in both]), fmean([after[k] for k in both])
     entering = _weighted([after[k] for k in entered], kept_end, len(after))
     leaving = -_weighted([before[k] for k in left], kept_start, len(before))
     real = kept_end - kept_start
@@ -218,10 +269,16 @@ def split(before: Mapping[Key, float], after: Mapping[Key, float]) -> Split | No
 
 def ratio_split(before: Mapping[Key, float], after: Mapping[Key, float]) -> RatioSplit | None:
     """The change of the geometric mean, as factors; None where one side has no value."""
-    logs = split(_each(math.log, before), _each(math.log, after))
+    return _ratio_split(before, after, split(_each(math.log, before), _each(math.log, after)))
+
+
+def _ratio_split(
+    before: Mapping[Key, float], after: Mapping[Key, float], logs: Split | None
+) -> RatioSplit | None:
+    """`logs`: the split of their natural logarithms."""
     if logs is None:
         return None
-    both = sorted(before.keys() & after.keys(), key=str)
+    both = sorted(before.keys() & after.keys(), key=str)  # the bootstrap draws in their order
     return RatioSplit(
         before=math.exp(logs.before),
         after=math.exp(logs.after),
@@ -271,29 +328,19 @@ def _fate(before: Result | None, after: Result) -> str:
     return LOST if was else FAILING
 
 
-def _summary(number: int, offered: Iterable[Result], standing: Iterable[Result]) -> RoundSummary:
-    here = [result for result in offered if result.is_judged]
-    judged = [result for result in standing if result.is_judged]
-    speeds = [speed for result in judged if (speed := _speed(result))]
+def _summary(after: Standing) -> RoundSummary:
+    here, standing = tally(after.offered.values()), tally(after.results.values())
     return RoundSummary(
-        number=number,
-        offered=len(here),
-        offered_correct=sum(result.is_solved for result in here),
-        judged=len(judged),
-        correct=sum(result.is_solved for result in judged),
-        timed=len(speeds),
-        geometric=ranking.geometric_mean(speeds),
-        arithmetic=fmean(speeds) if speeds else None,
+        number=after.number,
+        offered=sum(count for one, count in here if one.is_judged),
+        offered_correct=sum(count for one, count in here if one.is_solved),
+        judged=sum(count for one, count in standing if one.is_judged),
+        correct=sum(count for one, count in standing if one.is_solved),
+        timed=len(after.speedups),
+        geometric=math.exp(fmean(after.logs.values())) if after.logs else None,
+        arithmetic=fmean(after.speedups.values()) if after.speedups else None,
         speedup=None,
     )
-
-
-def _solved(standing: Mapping[int, Result]) -> dict[int, float | None]:
-    return {task: _speed(result) for task, result in standing.items() if result.is_solved}
-
-
-def _timed(standing: Mapping[int, Result]) -> dict[int, float]:
-    return {task: speed for task, result in standing.items() if (speed := _speed(result))}
 
 
 def _speed(result: Result | None) -> float | None:

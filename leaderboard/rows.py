@@ -1,13 +1,15 @@
 """What selectors return and templates show: frozen, complete, nothing left to query."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
 from benchmark import vocabulary
-from leaderboard.figures import Interval, verdict_word
+from leaderboard.figures import Interval, is_fast, verdict_word
 
 COUNTED, STALE, SUSPECT, REJECTED = "counted", "stale", "suspect", "rejected"
 HELD = "held"  # a new record that nobody has looked at
@@ -95,13 +97,27 @@ class Result(NamedTuple):
 
     @property
     def is_faster(self) -> bool:
-        return self.word == "fast"
+        return self.speedup is not None and self.is_solved and is_fast(self.speedup.value)
 
     @property
     def word(self) -> str:
         if self.state != COUNTED:
             return self.state
         return verdict_word(self.verdict, self.speedup.value if self.speedup else None)
+
+
+_KIND = itemgetter(*map(Result._fields.index, ("state", "verdict", "stage")))
+
+
+def tally(results: Iterable[Result]) -> tuple[tuple[Result, int], ...]:
+    """A result, of no task, for each state, verdict and stage, and how many are like it: thousands
+    are counted, and what they mean is asked of a dozen.
+    """
+    kinds = Counter(map(_KIND, results))
+    return tuple(
+        (Result(0, 0, 0, "", verdict, stage, None, state), count)
+        for (state, verdict, stage), count in kinds.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)

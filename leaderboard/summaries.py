@@ -23,6 +23,7 @@ from leaderboard.rows import (
     TaskRow,
     TaskSummary,
     Unranked,
+    tally,
 )
 from leaderboard.selectors.board import BoardData
 
@@ -76,16 +77,15 @@ def published_count(choice: Choice) -> int | None:
     return vocabulary.PUBLISHED_TASK_COUNT
 
 
-def funnel(results: Iterable[Result], tasks: int, can_time: bool) -> Funnel:
-    judged = [result for result in results if result.is_judged]
-    solved = [result for result in judged if result.is_solved]
+def funnel(results: Sequence[Result], tasks: int, can_time: bool) -> Funnel:
+    judged = [(one, count) for one, count in tally(results) if one.is_judged]
     return Funnel(
         tasks=tasks,
-        judged=len(judged),
-        loaded=sum(result.reached("load") for result in judged),
-        called=sum(result.reached("call") for result in judged),
-        correct=len(solved),
-        faster=sum(result.is_faster for result in solved) if can_time else None,
+        judged=sum(count for _, count in judged),
+        loaded=sum(count for one, count in judged if one.reached("load")),
+        called=sum(count for one, count in judged if one.reached("call")),
+        correct=sum(count for one, count in judged if one.is_solved),
+        faster=sum(one.is_faster for one in results) if can_time else None,
     )
 
 

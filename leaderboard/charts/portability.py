@@ -126,7 +126,7 @@ def pairs_table(found: Portability) -> Table:
 
 def ratios_figure(found: Portability) -> Figure:
     """Counts over quarter powers of two, with our median and the paper's as lines."""
-    bins = binned([line.found.ratio for line in found.ratios])
+    bins = binned(found.ratio_values)
     ticks = range(0, max(len(bins), int(4 / BIN)) + 1, int(1 / BIN))
     step = 1 + len(ticks) // MANY_TICKS
     kept = [tick for i, tick in enumerate(ticks) if i % step == 0]
@@ -183,9 +183,7 @@ def ratios_table(found: Portability) -> Table:
 
 def bins_table(found: Portability) -> Table:
     """The picture's bars."""
-    return Table(
-        ("from", "below", "candidates"), binned([line.found.ratio for line in found.ratios])
-    )
+    return Table(("from", "below", "candidates"), binned(found.ratio_values))
 
 
 def _heat(

@@ -137,13 +137,13 @@ def results(
 ) -> tuple[Result, ...]:
     """What counts on the GPU, of the tasks in `digests`. One query."""
     counting = in_round(listed_counting().filter(gpu=gpu.id, origin=lane), round)
-    rows = results_of(counting, digests, gpu.can_time)
-    return tuple(result for _, result in rows if result.task in digests)
+    found = results_of(counting, digests, gpu.can_time)
+    return tuple(result for result in found if result.task in digests)
 
 
 def assemble(choice: Choice, scene: Scene, found: Iterable[Result]) -> BoardData:
     """The choice's part. A submission that is hidden by now stays out whatever was read before."""
-    tasks = tuple(task for task, _ in scene.tasks if _is_chosen(task, choice))
+    tasks = chosen_tasks(choice, scene)
     chosen = {task.id for task in tasks}
     kept = {
         (result.method, result.task): result
@@ -153,6 +153,11 @@ def assemble(choice: Choice, scene: Scene, found: Iterable[Result]) -> BoardData
     shares = Counter(result.submission for result in kept.values())
     recorded = tuple(_shares(dict(scene.recorded), shares)) if scene.recorded else ()
     return BoardData(choice, tasks, scene.methods, kept, recorded)
+
+
+def chosen_tasks(choice: Choice, scene: Scene) -> tuple[TaskRow, ...]:
+    """Those that the choice's board ranks by, by slug."""
+    return tuple(task for task, _ in scene.tasks if _is_chosen(task, choice))
 
 
 def listed_counting() -> QuerySet[CountingRun]:
@@ -168,20 +173,33 @@ def in_round(counting: QuerySet[CountingRun], round: int | None) -> QuerySet[Cou
 
 
 def results_of(
-    counting: QuerySet[CountingRun], digests: Mapping[int, str], can_time: bool | Collection[int]
-) -> Iterable[tuple[int, Result]]:
-    """(GPU, result) for each row. `digests`: the tasks' present ones, by which a result is stale.
+    counting: QuerySet[CountingRun], digests: Mapping[int, str], can_time: bool
+) -> list[Result]:
+    """Of one device's rows. `digests`: the tasks' present ones, by which a result is stale."""
+    return [_result(row, digests, can_time) for row in _rows(counting)]
 
-    `can_time`: of all rows, or the ids of the GPUs that can.
-    """
+
+def results_by_gpu(
+    counting: QuerySet[CountingRun], digests: Mapping[int, str], timing: Collection[int]
+) -> Iterable[tuple[int, Result]]:
+    """(GPU, result) for each row, as `results_of`. `timing`: the ids of the GPUs that can time."""
+    for row in _rows(counting):
+        yield row[0], _result(row, digests, row[0] in timing)
+
+
+def _rows(counting: QuerySet[CountingRun]) -> Iterable[tuple[Any, ...]]:
     rows = counting.annotate(key=Cast("uuid", TextField())).values_list(*RESULT_FIELDS)
-    for row in rows.iterator(chunk_size=5000):
-        gpu, method, task, round, key, verdict, stage, value, low, high = row[:10]
-        is_suspect, audit, digest, submission = row[10:]
-        is_timed = can_time if isinstance(can_time, bool) else gpu in can_time
-        state = state_of(digest == digests.get(task), is_suspect, audit or None)
-        speedup = interval(value, low, high) if is_timed else None
-        yield gpu, Result(method, task, round, key, verdict, stage, speedup, state, submission)
+    return rows.iterator(chunk_size=5000)
+
+
+def _result(row: tuple[Any, ...], digests: Mapping[int, str], is_timed: bool) -> Result:
+    """Of the `RESULT_FIELDS`."""
+    # In one go: rows are cut up by the thousand.
+    (_, method, task, round, key, verdict, stage, value, low, high, is_suspect, audit, digest,
+     submission) = row  # fmt: skip
+    state = state_of(digest == digests.get(task), is_suspect, audit or None)
+    speedup = interval(value, low, high) if is_timed else None
+    return Result(method, task, round, key, verdict, stage, speedup, state, submission)
 
 
 def latest_runs(limit: int) -> tuple[RunLine, ...]:

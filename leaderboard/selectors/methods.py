@@ -24,7 +24,7 @@ from leaderboard.selectors.board import (
     method_row,
     recorded_rounds,
     recorded_row,
-    results_of,
+    results_by_gpu,
 )
 from leaderboard.summaries import funnel
 
@@ -159,7 +159,7 @@ def _final(
     """GPU -> task -> the result that counts on the board."""
     final: dict[int, dict[int, Result]] = {}
     can_time = {gpu.id for gpu in gpus if gpu.can_time}
-    for gpu, result in results_of(in_round(_measured(method), None), digests, can_time):
+    for gpu, result in results_by_gpu(in_round(_measured(method), None), digests, can_time):
         if result.task in digests:
             final.setdefault(gpu, {})[result.task] = result
     return final

@@ -1,11 +1,11 @@
 """What became of methods and their candidates on each device, from the boards of all of them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import combinations
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from leaderboard import devices_compared as compared
 from leaderboard import kept
@@ -13,6 +13,7 @@ from leaderboard.derived import Derived
 from leaderboard.devices_compared import Disagreement, Pair, Ratio, Relative
 from leaderboard.figures import Interval
 from leaderboard.filters import Choice
+from leaderboard.lazily import Rows
 from leaderboard.rows import Board, Cell, GpuRow, MethodRow, Recorded, Standing, TaskRow
 from leaderboard.selectors.board import BoardData
 
@@ -53,7 +54,10 @@ class Line(Generic[What]):
 class Portability:
     """`devices` with their tasks' count; `idle` are in service but have judged nothing yet.
 
-    `mixed`: tasks of methods for which the devices judged different candidates.
+    `mixed`: tasks of methods for which the devices judged different candidates. `disagreements` by
+    name: those `among_gpus`, and those that are only `with_interpreter`. `by_method`: how many
+    candidates of each method GPUs disagree on, the most first. `ratios` with their `ratio_values`,
+    the largest first.
     """
 
     devices: tuple[tuple[GpuRow, int], ...]
@@ -61,29 +65,19 @@ class Portability:
     rows: tuple[AcrossDevices, ...]
     shared: int
     mixed: int
-    disagreements: tuple[Line[Disagreement], ...]
+    disagreements: Rows[Line[Disagreement]]
+    among_gpus: Rows[Line[Disagreement]]
+    with_interpreter: Rows[Line[Disagreement]]
+    by_method: tuple[tuple[MethodRow, int], ...]
     pairs: tuple[Pair, ...]
-    ratios: tuple[Line[Ratio], ...]
+    ratios: Rows[Line[Ratio]]
+    ratio_values: Sequence[float]
     summary: compared.RatioSummary | None
     recorded: tuple[Recorded, ...]
 
     @property
     def timing(self) -> tuple[GpuRow, ...]:
         return tuple(gpu for gpu, _ in self.devices if gpu.can_time)
-
-    @cached_property
-    def among_gpus(self) -> tuple[Line[Disagreement], ...]:
-        return tuple(line for line in self.disagreements if line.found.among_gpus)
-
-    @cached_property
-    def by_method(self) -> tuple[tuple[MethodRow, int], ...]:
-        """How many candidates of each method GPUs disagree on, the most first."""
-        counts = Counter(line.method for line in self.among_gpus)
-        return tuple(counts.most_common())
-
-    @cached_property
-    def with_interpreter(self) -> tuple[Line[Disagreement], ...]:
-        return tuple(line for line in self.disagreements if not line.found.among_gpus)
 
 
 _KEPT: Derived[Portability] = Derived(KEPT_SELECTIONS)
@@ -111,24 +105,44 @@ def _portability(
     several = found.judged_on_several()
     ratios = compared.ratios(several)
 
-    def line(row: What, method: int, task: int) -> Line[What]:
-        return Line(methods[method], tasks[task], row)
+    def line(row: Any) -> Line[Any]:
+        return Line(methods[row.method], tasks[row.task], row)
 
-    split = compared.disagreements(several)
     return Portability(
         devices=tuple((gpu, board.tasks) for gpu, (_, board) in zip(gpus, boards, strict=True)),
         idle=idle,
         rows=_rows(boards, compared.relatives(found)),
-        shared=len(several.places),
+        shared=len(several),
         mixed=compared.mixed(found),
-        disagreements=tuple(
-            sorted((line(row, row.method, row.task) for row in split), key=_by_name)
-        ),
+        **_split(compared.disagreements(several), methods, tasks, line),
         pairs=tuple(_pairs(several, boards)),
-        ratios=tuple(line(row, row.method, row.task) for row in ratios),
-        summary=compared.ratio_summary([row.ratio for row in ratios]),
+        ratios=Rows(len(ratios), lambda at: line(ratios[at])),
+        ratio_values=ratios.values,
+        summary=compared.ratio_summary(ratios.values),
         recorded=tuple(_recorded(boards)),
     )
+
+
+def _split(
+    found: compared.Disagreements,
+    methods: Mapping[int, MethodRow],
+    tasks: Mapping[int, TaskRow],
+    line: Callable[[Disagreement], Line[Disagreement]],
+) -> dict[str, Any]:
+    """What a page says of candidates that devices disagree on."""
+    names = [
+        (methods[method].name.casefold(), tasks[task].slug) for method, task in found.candidates
+    ]
+    order = sorted(range(len(found)), key=names.__getitem__)
+    lines = Rows(len(found), lambda at: line(found[at]))
+    among = [at for at in order if found.among_gpus[at]]
+    counts = Counter(methods[found.candidates[at][0]] for at in among)
+    return {
+        "disagreements": lines.only(order),
+        "among_gpus": lines.only(among),
+        "with_interpreter": lines.only([at for at in order if not found.among_gpus[at]]),
+        "by_method": tuple(counts.most_common()),
+    }
 
 
 def _column(gpu: GpuRow, data: BoardData) -> compared.Column:
@@ -200,7 +214,3 @@ def _not_judged(board: Board) -> OnDevice:
 def _cell(standing: Standing) -> Cell:
     funnel = standing.funnel
     return Cell("counted", funnel.correct, funnel.tasks, funnel.judged)
-
-
-def _by_name(line: Line[Disagreement]) -> tuple[str, str]:
-    return line.method.name.casefold(), line.task.slug

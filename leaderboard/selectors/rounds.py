@@ -1,8 +1,7 @@
 """What the rounds of iterating methods did, on each device."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from django.db.models import Max, Min, QuerySet
 
@@ -13,9 +12,16 @@ from leaderboard.derived import Derived
 from leaderboard.filters import Choice
 from leaderboard.refinement import RoundSummary, Step, Transitions
 from leaderboard.rows import GpuRow, MethodRow, Recorded, Result, TaskRow
-from leaderboard.selectors.board import BoardData, listed_counting, results_of
+from leaderboard.selectors.board import (
+    BoardData,
+    chosen_tasks,
+    in_round,
+    listed_counting,
+    results_of,
+)
 
 KEPT_INDEXES = 6  # one a GPU
+KEPT_REFINED = 8  # a page and its pictures ask one after the other; of 50 rounds it takes 4 MB
 
 Rounds = dict[int, dict[int, Result]]  # round -> task -> the run that counts
 
@@ -66,6 +72,7 @@ class Index:
 
 
 _INDEXES: Derived[Index] = Derived(KEPT_INDEXES)
+_REFINED: Derived[Refined | None] = Derived(KEPT_REFINED)
 
 
 def devices(method: int, gpus: Sequence[GpuRow]) -> tuple[GpuRow, ...]:
@@ -80,18 +87,29 @@ def devices(method: int, gpus: Sequence[GpuRow]) -> tuple[GpuRow, ...]:
 
 def refined(generation: int, method: int, gpu: GpuRow) -> Refined | None:
     """None where no submission has several rounds there: two submissions' are never mixed."""
-    data, _ = kept.board(generation, Choice(gpu=gpu))
-    found = _by_round(_measured().filter(method=method, gpu=gpu.id), data, gpu).get(method, {})
+    made_of = kept.measured_on(generation, gpu)
+    return _REFINED.get((method, gpu.id), made_of, lambda: _refined(generation, method, gpu))
+
+
+def _refined(generation: int, method: int, gpu: GpuRow) -> Refined | None:
+    """Two queries over the method's own rows, none over the board's, which is not made for it."""
+    scene, choice = kept.scene(generation), Choice(gpu=gpu)
+    tasks = {task.id: task for task in chosen_tasks(choice, scene)}
+    mine = _measured().filter(method=method, gpu=gpu.id)
+    final = dict(in_round(mine, None).values_list("task_id", "submission_id"))
+    found = _by_round(
+        results_of(mine, scene.digests, gpu.can_time),
+        {(method, task): submission for task, submission in final.items() if task in tasks},
+    ).get(method, {})
     if len(found) < 2:
         return None
-    tasks = {task.id: task for task in data.tasks}
-    numbers = sorted(found)
+    after = refinement.standings(found)
     return Refined(
         gpu,
         tasks,
-        refinement.summaries(found, list(tasks)),
-        tuple(refinement.step(found, start, end) for start, end in pairwise(numbers)),
-        refinement.step(found, numbers[0], numbers[-1]),
+        refinement.summaries(after, list(tasks)),
+        refinement.steps(after),
+        refinement.whole(after),
     )
 
 
@@ -121,7 +139,16 @@ def index(generation: int, gpu: GpuRow) -> Index:
         ends = {
             method: _ends(method, min(_numbers(found, method)), begun, data) for method in single
         }
-        whole = _by_round(_measured().filter(gpu=gpu.id, method__in=several - single), data, gpu)
+        others = _measured().filter(gpu=gpu.id, method__in=several - single)
+        digests = dict(Task.objects.current().values_list("id", "digest"))
+        whole = _by_round(
+            results_of(others, digests, gpu.can_time),
+            {
+                place: result.submission
+                for place, result in data.results.items()
+                if place[0] in several - single
+            },
+        )
         rows = (
             _index_row(standing.method, (ends | whole)[standing.method.id], found)
             for standing in board.standings
@@ -170,24 +197,22 @@ def _ends(method: int, first: int, begun: Mapping[int, BoardData], data: BoardDa
 
 
 def _index_row(method: MethodRow, rounds: Rounds, found: Spans) -> IndexRow:
-    first, *_, last = refinement.counts(rounds)
-    whole = refinement.step(rounds, first.number, last.number)
-    return IndexRow(method, first, last, len(_numbers(found, method.id)), whole)
+    after = refinement.standings(rounds)
+    first, *_, last = refinement.counts(after)
+    return IndexRow(method, first, last, len(_numbers(found, method.id)), refinement.whole(after))
 
 
 def _measured() -> QuerySet[CountingRun]:
     return listed_counting().filter(origin=vocabulary.MEASURED, task__in=Task.objects.current())
 
 
-def _by_round(counting: QuerySet[CountingRun], data: BoardData, gpu: GpuRow) -> dict[int, Rounds]:
+def _by_round(results: Iterable[Result], final: Mapping[tuple[int, int], int]) -> dict[int, Rounds]:
     """Method -> round -> task -> result: of each task, the rounds of the submission whose last one
-    counts on the board. Two queries.
+    counts on the board. `final`: that submission, by method and task.
     """
-    digests = dict(Task.objects.current().values_list("id", "digest"))
     found: dict[int, Rounds] = {}
-    for _, result in results_of(counting, digests, gpu.can_time):
-        final = data.results.get((result.method, result.task))
-        if final is not None and final.submission == result.submission:
+    for result in results:
+        if final.get((result.method, result.task)) == result.submission:
             by_round = found.setdefault(result.method, {})
             by_round.setdefault(result.round, {})[result.task] = result
     return found

@@ -13,7 +13,7 @@ from leaderboard.selectors.board import (
     in_round,
     listed_counting,
     method_row,
-    results_of,
+    results_by_gpu,
     run_line,
 )
 
@@ -104,7 +104,7 @@ def matrix(task: int, gpus: tuple[GpuRow, ...]) -> tuple[MatrixRow, ...]:
     digests = dict(Task.objects.filter(pk=task).values_list("id", "digest"))
     can_time = {gpu.id for gpu in gpus if gpu.can_time}
     by_place = {
-        (result.method, gpu): result for gpu, result in results_of(counting, digests, can_time)
+        (result.method, gpu): result for gpu, result in results_by_gpu(counting, digests, can_time)
     }
     methods = Method.objects.filter(pk__in={method for method, _ in by_place})
     return tuple(

@@ -50,7 +50,8 @@ def agreement(
     """`independent`: how many of the pairs are, where some share a cause; by default all."""
     n = len(left)
     sure = n if independent is None else independent
-    rho, tau = spearman(left, right), kendall(left, right)
+    first, second = _places(left), _places(right)
+    rho, tau = _spearman(first, second), _kendall(first, second)
     return Agreement(
         n=n,
         independent=sure,
@@ -61,64 +62,82 @@ def agreement(
 
 def spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
     """Pearson's correlation of the mid-ranks."""
+    return _spearman(_places(left), _places(right))
+
+
+def kendall(left: Sequence[float], right: Sequence[float]) -> float | None:
+    """tau-b: (concordant - discordant) over the geometric mean of the pairs untied on each side."""
+    return _kendall(_places(left), _places(right))
+
+
+def inversions(values: Array) -> int:
+    """Pairs of whole numbers from 0 of which the larger comes first.
+
+    Two numbers differ first at one bit, from the highest down: then the larger has a 1 there, the
+    smaller a 0, and the bits above are equal. So of each bit, the ones before each zero are counted
+    among the numbers that are equal above it.
+    """
     np = numpy()
-    ranks = [mid_ranks(values) for values in (left, right)]
+    most = int(values.max(initial=0))
+    small = values.astype(np.min_scalar_type(most))  # two bytes are sorted by counting them
+    found = 0
+    for bit in range(most.bit_length()):
+        order = np.argsort(small >> (bit + 1), kind="stable")
+        bits = (small[order] >> bit) & 1
+        ones = np.cumsum(bits, dtype=np.int64)
+        sizes = np.bincount(small >> bit, minlength=2 * (most >> (bit + 1)) + 2).reshape(-1, 2)
+        earlier = np.cumsum(sizes[:, 1]) - sizes[:, 1]  # ones among numbers that are smaller above
+        found += int(ones[bits == 0].sum()) - int((sizes[:, 0] * earlier).sum())
+    return found
+
+
+def mid_ranks(values: Sequence[float]) -> Array:
+    """Ranks from 1; equal values share the mean of their places."""
+    return _mid_ranks(_places(values))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """`place`: of each value among the different ones, from 0; `counts`: of each of those."""
+
+    place: Array
+    counts: Array
+
+
+def _places(values: Sequence[float]) -> _Places:
+    return _Places(*numpy().unique(values, return_inverse=True, return_counts=True)[1:])
+
+
+def _mid_ranks(values: _Places) -> Array:
+    return (numpy().cumsum(values.counts) - (values.counts - 1) / 2)[values.place]
+
+
+def _spearman(left: _Places, right: _Places) -> float | None:
+    ranks = [_mid_ranks(values) for values in (left, right)]
     away = [own - own.mean() for own in ranks if len(own)]
     squares = [float((own * own).sum()) for own in away]
     if not squares or not all(squares):  # none, or a constant
         return None
-    return float(np.dot(*away)) / math.sqrt(math.prod(squares))
+    return float(numpy().dot(*away)) / math.sqrt(math.prod(squares))
 
 
-def kendall(left: Sequence[float], right: Sequence[float]) -> float | None:
-    """tau-b: (concordant - discordant) over the geometric mean of the pairs untied on each side.
-
-    Sorted by the left value, a pair is discordant where a larger right value came before.
-    """
+def _kendall(left: _Places, right: _Places) -> float | None:
+    """Sorted by the left value, a pair is discordant where a larger right value came before."""
     np = numpy()
-    first, second = (np.unique(values, return_inverse=True)[1] for values in (left, right))
-    order = np.lexsort((second, first))
-    discordant = inversions(second[order])
-    total = math.comb(len(order), 2)
-    both = first * (len(order) + 1) + second
-    ties_left, ties_right, ties_both = (_tied(values) for values in (first, second, both))
+    width = max(1, len(right.counts))
+    pairs = np.sort(left.place * width + right.place)
+    discordant = inversions(pairs % width)
+    total = math.comb(len(pairs), 2)
+    both = np.diff(np.flatnonzero(np.diff(pairs, prepend=-1)), append=len(pairs))
+    ties_left, ties_right, ties_both = (_tied(n) for n in (left.counts, right.counts, both))
     untied = (total - ties_left) * (total - ties_right)
     if not untied:
         return None
     return (total - ties_left - ties_right + ties_both - 2 * discordant) / math.sqrt(untied)
 
 
-def inversions(values: Array) -> int:
-    """Pairs of whole numbers from 0 of which the larger comes first: counted while sorting, by
-    merging neighbours of ever more values, all of one width at once.
-    """
-    np = numpy()
-    count, width = len(values), 1
-    above = int(values.max(initial=0)) + 1
-    blocks = np.full(1 << max(0, count - 1).bit_length(), above)  # what is filled up is no smaller
-    blocks[:count] = values
-    found = 0
-    while width < count:
-        pairs = blocks.reshape(-1, 2, width)
-        shift = (above + 1) * np.arange(len(pairs))[:, None]  # so that no block meets another
-        left, right = ((pairs[:, side] + shift).ravel() for side in (0, 1))
-        not_above = np.searchsorted(left, right, side="right").reshape(len(pairs), width)
-        found += int((width - (not_above - width * np.arange(len(pairs))[:, None])).sum())
-        blocks = np.sort(blocks.reshape(-1, 2 * width), axis=1)
-        width *= 2
-    return found
-
-
-def mid_ranks(values: Sequence[float]) -> Array:
-    """Ranks from 1; equal values share the mean of their places."""
-    np = numpy()
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[place]
-
-
-def _tied(values: Array) -> int:
-    """Pairs of equal values."""
-    counts = numpy().unique(values, return_counts=True)[1]
+def _tied(counts: Array) -> int:
+    """Pairs of equal values, from how many there are of each."""
     return int((counts * (counts - 1) // 2).sum())
 
 

@@ -11,6 +11,7 @@ from leaderboard.ranking import (
     competition_ranks,
     geometric_mean,
     rank,
+    speedup_intervals,
 )
 from leaderboard.statistics.arrays import numpy
 from leaderboard.statistics.bootstrap import resamplings
@@ -201,3 +202,12 @@ def test_sums_agree_with_plain_arithmetic(solved):
             assert placed.speedup.low <= placed.speedup.value <= placed.speedup.high
         else:
             assert placed.speedup is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(solutions, max_size=6), st.integers(1, 12))
+def test_intervals_alone_are_those_of_the_ranking(solved, tasks):
+    """Also where an entry solved what isn't in the selection."""
+    entries = [Entry(str(i), found) for i, found in enumerate(solved)]
+    ranked = {placed.key: placed.speedup for placed in rank(entries, range(tasks))}
+    assert speedup_intervals(entries, range(tasks)) == [ranked[one.key] for one in entries]

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmark import vocabulary
-from benchmark.models import Board
+from benchmark.models import Audit, Board, Submission, Task
 from leaderboard import kept
 from leaderboard.selectors import rounds
 from leaderboard.views.rounds import FIGURES, TABLES
@@ -213,3 +213,38 @@ def test_new_results_show_at_once(client, refined, make):
     make.run(refined.gamma, refined.relu, refined.h200, speedup=1.5, round=2)
     Board.bump()
     assert rows(client.get("/rounds/?format=csv"))[1][3] == "3"
+
+
+def asked(site):
+    """What the site keeps of gamma's rounds now."""
+    Board.bump()
+    now = kept.seen().generation
+    gpu = next(gpu for gpu in kept.gpus(now) if gpu.slug == "h200")
+    return rounds.refined(now, site.gamma.method_id, gpu)
+
+
+def test_rounds_stay_as_long_as_their_device_does(refined, make):
+    before = asked(refined)
+    make.run(refined.beta, refined.gelu, refined.cpu)
+    assert asked(refined) is before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda site, make: make.run(site.gamma, site.relu, site.h200, speedup=3.0, round=2),
+        lambda site, make: Audit.objects.create(
+            run=site.gamma.candidates.get(task=site.relu, round=1).runs.get(),
+            verdict=vocabulary.CHEAT,
+            reason="seen",
+        ),
+        lambda site, make: Task.objects.filter(pk=site.relu.pk).update(digest="0" * 64),
+        lambda site, make: Task.objects.filter(pk=site.relu.pk).update(is_draft=True),
+        lambda site, make: Submission.objects.filter(pk=site.gamma.pk).update(visibility="private"),
+    ],
+)
+def test_what_is_kept_of_rounds_is_never_old(refined, make, change):
+    before = asked(refined)
+    change(refined, make)
+    assert asked(refined) != before
+    assert asked(refined) == found(refined)

@@ -1,6 +1,7 @@
 """Golden numbers of the split of a mean's change, and what rounds make of each task."""
 
 import math
+from statistics import fmean
 from uuid import uuid4
 
 import pytest
@@ -10,12 +11,18 @@ from hypothesis import strategies as st
 from benchmark import vocabulary
 from leaderboard import refinement
 from leaderboard.figures import Interval
+from leaderboard.ranking import geometric_mean
 from leaderboard.rows import COUNTED, REJECTED, SUSPECT, Result
 
 
 def result(task, speedup=None, verdict=vocabulary.PASSED, state=COUNTED, round=0):
     interval = Interval(speedup, speedup, speedup) if speedup else None
     return Result(1, task, round, str(uuid4()), verdict, "time", interval, state)
+
+
+def step(rounds, start, end):
+    after = refinement.standings(rounds)
+    return refinement.Step(after[start], after[end])
 
 
 def wrong(task):
@@ -112,14 +119,14 @@ ROUNDS = {
 
 
 def test_a_task_without_a_new_candidate_keeps_its_result():
-    after = refinement.standings(ROUNDS)
+    after = {number: one.results for number, one in refinement.standings(ROUNDS).items()}
     assert after[1][1] is ROUNDS[0][1]
     assert after[2][1] is ROUNDS[2][1]
     assert sorted(after[2]) == [1, 2, 3, 4, 5]
 
 
 def test_summaries_tell_the_round_from_where_the_method_stands():
-    first, second, third = refinement.summaries(ROUNDS, [1, 2, 3, 4, 5, 6])
+    first, second, third = refinement.summaries(refinement.standings(ROUNDS), [1, 2, 3, 4, 5, 6])
     assert (first.correct, first.judged, first.offered) == (2, 4, 4)
     assert (second.correct, second.judged) == (3, 5)
     assert (second.offered_correct, second.offered) == (2, 3)
@@ -130,7 +137,7 @@ def test_summaries_tell_the_round_from_where_the_method_stands():
 
 
 def test_fates():
-    found = refinement.step(ROUNDS, 0, 1)
+    found = step(ROUNDS, 0, 1)
     fates = {change.task: change.fate for change in found.changes}
     assert fates == {1: "persistent", 2: "rescued", 3: "lost", 4: "failing", 5: "new"}
     assert found.offered == 3
@@ -138,12 +145,12 @@ def test_fates():
 
 
 def test_the_whole_way_is_one_step():
-    found = refinement.step(ROUNDS, 0, 2)
+    found = step(ROUNDS, 0, 2)
     (kept,) = found.of("persistent")
     assert kept.ratio == 2
     assert found.geometric.both == found.renewed == 1
     assert found.geometric.real == pytest.approx(2)
-    assert refinement.step(ROUNDS, 0, 1).renewed == 0
+    assert step(ROUNDS, 0, 1).renewed == 0
 
 
 def test_what_counts_for_nothing_is_neither_correct_nor_failed():
@@ -151,7 +158,7 @@ def test_what_counts_for_nothing_is_neither_correct_nor_failed():
         0: {1: result(1, 2.0), 2: result(2, 90.0, state=SUSPECT)},
         1: {1: result(1, 3.0, state=SUSPECT), 2: result(2, 1.0)},
     }
-    found = refinement.step(rounds, 0, 1)
+    found = step(rounds, 0, 1)
     assert {change.task: change.fate for change in found.changes} == {1: "lost", 2: "new"}
     assert found.geometric.real is None
     assert refinement.word_of(rounds[1][1]) == "suspect"
@@ -159,12 +166,12 @@ def test_what_counts_for_nothing_is_neither_correct_nor_failed():
 
 def test_a_rejected_candidate_failed():
     rounds = {0: {1: result(1, 2.0, state=REJECTED)}, 1: {1: result(1, 1.0)}}
-    (change,) = refinement.step(rounds, 0, 1).changes
+    (change,) = step(rounds, 0, 1).changes
     assert change.fate == "rescued"
 
 
 def test_transitions_add_up_to_the_tasks():
-    found = refinement.transitions(refinement.step(ROUNDS, 0, 1))
+    found = refinement.transitions(step(ROUNDS, 0, 1))
     assert found.words == ("passed", "wrong-values", "not judged")
     assert dict(found.rows) == {
         "passed": (1, 1, 0),
@@ -176,7 +183,43 @@ def test_transitions_add_up_to_the_tasks():
 
 def test_a_correct_candidate_without_a_time_is_in_no_mean():
     rounds = {0: {1: result(1), 2: result(2, 4.0)}, 1: {2: result(2, 2.0)}}
-    first, _ = refinement.summaries(rounds, [1, 2])
+    first, _ = refinement.summaries(refinement.standings(rounds), [1, 2])
     assert (first.correct, first.timed, first.geometric) == (2, 1, pytest.approx(4.0))
-    split = refinement.step(rounds, 0, 1).geometric
+    split = step(rounds, 0, 1).geometric
     assert math.isclose(split.real, 0.5)
+
+
+OUTCOMES = st.builds(
+    lambda speedup, verdict, state: result(0, speedup, verdict, state),
+    st.sampled_from([None, 0.5, 1.0, 1.5, 4.0]),
+    st.sampled_from([vocabulary.PASSED, vocabulary.PASSED, vocabulary.WRONG_VALUES]),
+    st.sampled_from([COUNTED, COUNTED, SUSPECT, REJECTED]),
+)
+
+
+@given(
+    st.dictionaries(
+        st.integers(0, 6), st.dictionaries(st.integers(0, 12), OUTCOMES), min_size=2, max_size=5
+    )
+)
+def test_rounds_summed_up_are_those_counted_one_by_one(rounds):
+    """Also with rounds that offer nothing, and steps whose parts nobody has asked for before."""
+    after = refinement.standings(rounds)
+    for row, number in zip(refinement.counts(after), sorted(rounds), strict=True):
+        standing = {}
+        for earlier in sorted(rounds):
+            standing |= rounds[earlier] if earlier <= number else {}
+        solved = [one for one in standing.values() if one.is_solved]
+        timed = [one.speedup.value for one in solved if one.speedup]
+        assert row.number == number
+        assert row.offered == sum(one.is_judged for one in rounds[number].values())
+        assert row.offered_correct == sum(one.is_solved for one in rounds[number].values())
+        assert row.judged == sum(one.is_judged for one in standing.values())
+        assert (row.correct, row.timed) == (len(solved), len(timed))
+        assert row.geometric == geometric_mean(timed)
+        assert row.arithmetic == (fmean(timed) if timed else None)
+    for one in (*refinement.steps(after), refinement.whole(after)):
+        before, later = after[one.start].speedups, after[one.end].speedups
+        assert one.geometric == refinement.ratio_split(before, later)
+        assert one.arithmetic == refinement.split(before, later)
+        assert [change.task for change in one.changes] == sorted(after[one.end].results)
