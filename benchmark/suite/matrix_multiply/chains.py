@@ -102,7 +102,9 @@ def symmetric_magnitude(A, B, C, alpha, beta):
         with_options(small("half", "normal", "float16", n=45, m=31), alpha=0.25, beta=0.5),
         with_options(small("flat", "shifted", n=67, m=3), alpha=1.0, beta=0.5),
         with_options(timed("large", "mixed", n=4096, m=4096), alpha=0.015625, beta=0.5),
-        with_options(timed("half", "mixed", "float16", n=8192, m=4096), alpha=0.0078125, beta=0.5),
+        with_options(
+            timed("half", "mixed", "float16", n=8192, m=4096), alpha=0.001953125, beta=0.25
+        ),
         with_options(timed("odd", "mixed", n=4099, m=3001), alpha=0.03125, beta=1.0),
     ),
     check=Close(magnitude=symmetric_magnitude, narrow_intermediates=True),
