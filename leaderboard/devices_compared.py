@@ -210,7 +210,7 @@ def grid(columns: Sequence[Column]) -> Grid:
     """Results held together by candidate, in the order in which the columns name them."""
     np = numpy()
     numbers = _numbered([column.ids for column in columns])
-    known = np.unique(np.concatenate(numbers)) if numbers else np.array([], dtype=int)
+    known = _known(numbers)
     size = (len(known), len(columns))
     at = np.full(size, -1)
     for place, own in enumerate(numbers):
@@ -239,6 +239,30 @@ def _numbered(ids: Sequence[Array]) -> list[Array]:
         return list(np.split(together, np.cumsum([len(own) for own in ids])[:-1]))
     weights = [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
     return [own @ np.array(weights, dtype=np.int64) for own in ids]
+
+
+def _known(numbers: Sequence[Array]) -> Array:
+    """All different numbers in their order. Most columns have the same, so only what the first one
+    hasn't is sorted beside it.
+    """
+    np = numpy()
+    first = _different(numbers[0]) if numbers else np.array([], dtype=np.int64)
+    more = [own[~_has(first, own)] for own in numbers[1:]]
+    return _different(np.concatenate([first, *more])) if any(map(len, more)) else first
+
+
+def _different(numbers: Array) -> Array:
+    """In their order. Sorted: numpy's own `unique` hashes them and takes four times as long."""
+    np = numpy()
+    ordered = np.sort(numbers)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))]
+
+
+def _has(known: Array, numbers: Array) -> Array:
+    """Whether each of `numbers` is among the `known` ones, which are in order."""
+    if not len(known):
+        return numpy().zeros(len(numbers), dtype=bool)
+    return known[numpy().searchsorted(known, numbers).clip(max=len(known) - 1)] == numbers
 
 
 def _order(at: Array) -> Array:

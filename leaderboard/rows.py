@@ -9,10 +9,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 from benchmark import vocabulary
+from benchmark.vocabulary import (
+    PASSED,
+)  # asked of every result: by its own name, it is found sooner
 from leaderboard.figures import Interval, is_fast, verdict_word
 
 COUNTED, STALE, SUSPECT, REJECTED = "counted", "stale", "suspect", "rejected"
 HELD = "held"  # a new record that nobody has looked at
+JUDGED = (COUNTED, REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +88,16 @@ class Result(NamedTuple):
 
     @property
     def is_solved(self) -> bool:
-        return self.state == COUNTED and self.verdict == vocabulary.PASSED
+        return self.state == COUNTED and self.verdict == PASSED
 
     @property
     def is_judged(self) -> bool:
-        return self.state in (COUNTED, REJECTED)
+        return self.state in JUDGED
 
     def reached(self, stage: str) -> bool:
         """It came through `stage`: it was accepted, or a later stage decided against it."""
         after = vocabulary.STAGES.index(self.stage) > vocabulary.STAGES.index(stage)
-        return after or self.verdict == vocabulary.PASSED
+        return after or self.verdict == PASSED
 
     @property
     def is_faster(self) -> bool:

@@ -2,12 +2,15 @@
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmark import vocabulary
 from benchmark.models import Audit, CountingRun
 from leaderboard import summaries
+from leaderboard.figures import Interval
 from leaderboard.filters import read_choice
-from leaderboard.rows import COUNTED, REJECTED
+from leaderboard.rows import COUNTED, REJECTED, STALE, SUSPECT, Funnel, Result
 from leaderboard.selectors import board as boards
 from leaderboard.selectors import methods, runs, tasks
 
@@ -251,3 +254,26 @@ def test_rounds_are_added_up_by_the_database_as_in_python(site, make):
         (0, 2, 2, 2), (1, 3, 2, 2), (2, 1, 1, 1),
     ]  # fmt: skip
     assert [r.geometric_mean for r in rows] == pytest.approx([3**0.5, 6.0, 1.0])
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda *facts: Result(1, 2, 0, "key", *facts),
+            st.sampled_from([vocabulary.PASSED, *vocabulary.VERDICTS]),
+            st.sampled_from(vocabulary.STAGES),
+            st.sampled_from([None, Interval(1.0, 0.9, 1.1), Interval(2.0, 1.9, 2.1)]),
+            st.sampled_from([COUNTED, COUNTED, REJECTED, SUSPECT, STALE]),
+        )
+    )
+)
+def test_a_funnel_by_kinds_is_that_of_one_result_after_another(results):
+    judged = [one for one in results if one.is_judged]
+    assert summaries.funnel(results, 40, can_time=True) == Funnel(
+        tasks=40,
+        judged=len(judged),
+        loaded=sum(one.reached("load") for one in judged),
+        called=sum(one.reached("call") for one in judged),
+        correct=sum(one.is_solved for one in judged),
+        faster=sum(one.word == "fast" for one in judged),
+    )
