@@ -1,14 +1,15 @@
 """Pure: what becomes of the same candidate on several devices.
 
 Compared is only what was judged twice: the run that counts for a method on a task on one device,
-with the one on another, where both are of the same candidate. A speedup is compared where both runs
+with the one on another, where both are of the same candidate, or of the same source sent twice. A
+speedup is compared where both runs
 passed and were timed; a device that only judges correctness stands in no speedup.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean, median
 
@@ -27,7 +28,8 @@ KEPT_SHARES = 512  # of a method on the devices of a page: 10 KB each
 
 # What tells a candidate from all others, in the order of the columns of `ids`.
 CANDIDATE = ("method", "task", "submission", "round")
-METHOD, TASK = CANDIDATE.index("method"), CANDIDATE.index("task")
+METHOD, TASK, SUBMISSION, ROUND = range(len(CANDIDATE))
+Sent = tuple[int, int, int]  # a candidate's submission, task and round
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,27 @@ def column(gpu: GpuRow, results: Iterable[Result]) -> Column:
     fields = dict(zip(Result._fields, zip(*judged, strict=True), strict=False))  # none of no result
     ids = np.array([fields.get(name, ()) for name in CANDIDATE], dtype=np.int64).T
     return Column(gpu, ids, judged, np.array(solved, dtype=np.int8), np.array(speeds))
+
+
+def submissions_of(columns: Iterable[Column]) -> dict[int, int]:
+    """Method by submission, of methods whose results come from more than one: what one GPU judged
+    of a method may have been sent to another by itself.
+    """
+    np = numpy()
+    ids = [column.ids[:, [METHOD, SUBMISSION]] for column in columns]
+    pairs = np.unique(np.concatenate(ids), axis=0).tolist() if ids else []
+    several = Counter(method for method, _ in pairs)
+    return {submission: method for method, submission in pairs if several[method] > 1}
+
+
+def held_together(column: Column, first: Mapping[Sent, int]) -> Column:
+    """With each candidate that was sent before under its `first` submission."""
+    if not first:
+        return column
+    ids = column.ids.copy()
+    names = ids[:, [SUBMISSION, TASK, ROUND]].tolist()
+    ids[:, SUBMISSION] = [first.get((one, task, at), one) for one, task, at in names]
+    return replace(column, ids=ids)
 
 
 def grid(columns: Sequence[Column]) -> Grid:

@@ -9,14 +9,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from benchmark import vocabulary
-from benchmark.vocabulary import (
-    PASSED,
-)  # asked of every result: by its own name, it is found sooner
 from leaderboard.figures import Interval, is_fast, verdict_word
 
 COUNTED, STALE, SUSPECT, REJECTED = "counted", "stale", "suspect", "rejected"
 HELD = "held"  # a new record that nobody has looked at
 JUDGED = (COUNTED, REJECTED)
+PASSED = vocabulary.PASSED  # asked of every result: by its own name it is found sooner
 
 
 @dataclass(frozen=True, slots=True)

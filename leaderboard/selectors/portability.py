@@ -7,6 +7,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any, Generic, TypeVar
 
+from benchmark.models import Candidate
 from leaderboard import devices_compared as compared
 from leaderboard import kept
 from leaderboard.derived import Derived
@@ -101,7 +102,9 @@ def _portability(
 ) -> Portability:
     methods = {method.id: method for data, _ in boards for method in data.methods}
     tasks = {task.id: task for data, _ in boards for task in data.tasks}
-    found = compared.grid([_column(gpu, data) for gpu, (data, _) in zip(gpus, boards, strict=True)])
+    columns = [_column(gpu, data) for gpu, (data, _) in zip(gpus, boards, strict=True)]
+    first = _sent_before(compared.submissions_of(columns))
+    found = compared.grid([compared.held_together(column, first) for column in columns])
     several = found.judged_on_several()
     ratios = compared.ratios(several)
 
@@ -150,6 +153,24 @@ def _column(gpu: GpuRow, data: BoardData) -> compared.Column:
     if "column" not in data.memo:
         data.memo["column"] = compared.column(gpu, data.results.values())
     found: compared.Column = data.memo["column"]
+    return found
+
+
+def _sent_before(methods: Mapping[int, int]) -> dict[compared.Sent, int]:
+    """Of the submissions, with their methods, each candidate whose source its method had sent for
+    that task and round before, with the first submission that did.
+    """
+    if not methods:
+        return {}
+    sent = Candidate.objects.filter(submission__in=methods).order_by("submission")
+    first: dict[tuple[int, int, int, str], int] = {}
+    found = {}
+    for submission, task, round, source in sent.values_list(
+        "submission", "task", "round", "source"
+    ):
+        original = first.setdefault((methods[submission], task, round, source), submission)
+        if original != submission:
+            found[submission, task, round] = original
     return found
 
 

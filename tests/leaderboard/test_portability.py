@@ -83,10 +83,29 @@ def test_the_ratio_is_of_the_same_candidate(many):
 def test_other_candidates_are_not_compared(many, make):
     """A newer submission counts on the H200; the A100 has only judged the older one."""
     newer = make.submission(many.alpha.method, "newer")
+    make.candidate(newer, many.relu, text="another source")
     make.run(newer, many.relu, many.h200, speedup=30.0)
     compared = found()
     assert not compared.ratios
     assert compared.mixed == 1
+
+
+def test_the_same_source_sent_to_another_gpu_by_itself_is_compared(many, make):
+    """As with results that were recorded on two GPUs."""
+    elsewhere = make.submission(many.alpha.method, "for the A100")
+    make.run(elsewhere, many.add, many.a100, speedup=3.0)
+    make.run(many.alpha, many.add, many.h200, speedup=1.0)
+    compared = found()
+    assert {line.task.slug: line.found.ratio for line in compared.ratios}["add"] == pytest.approx(3)
+    assert compared.mixed == 0
+
+
+def test_the_same_source_of_another_method_is_not_compared(many, make):
+    others = make.submission(make.method("copyist"), "copied")
+    again = make.submission(others.method, "and again")
+    make.run(others, many.add, many.a100, speedup=3.0)
+    make.run(again, many.gelu, many.h200, speedup=3.0)
+    assert {line.method.slug for line in found().ratios} == {"alpha"}
 
 
 def test_another_round_is_another_candidate(many, make):
