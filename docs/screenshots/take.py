@@ -1,11 +1,9 @@
 """Take the pictures of this folder from a running site, and check what they show.
 
-    .venv/bin/kbx demo --port 8431                       # our samples, judged here
-    KBX_STATE_DIR=var/demo .venv/bin/python manage.py seed --methods 8 --gpus 3 --rounds 3 --force
+    .venv/bin/kbx demo --port 8431    # recorded results and our samples: wait until all are judged
     .venv/bin/python docs/screenshots/take.py http://127.0.0.1:8431
 
-Needs a Chromium on the PATH. The seeded methods and GPUs are made up, and each picture that shows
-them has a line at its top that says so. What a page shows first is taken, not its whole length: a
+Needs a Chromium on the PATH. What a page shows first is taken, not its whole length: a
 picture answers what a visitor understands at once. Colours are reduced to a palette, so that the
 folder stays under 3 MB. A page that is wider than its window, or says an error on the console, ends
 this with a message.
@@ -34,7 +32,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "categories": "/categories/",
     "category": "/categories/math/",
     "tasks": "/tasks/",
-    "task": "/tasks/softmax/",
+    "task": "/tasks/sqrt_exp/",
     "method": ("/leaderboard/", ".standings th a"),
     "compare-choose": "/compare/",
     "compare": ("/compare/", "main a[href*='m=']"),
@@ -43,7 +41,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "rounds-method": ("/rounds/", "main th a[href^='/rounds/']"),
     "findings": "/findings/",
     "published": "/findings/published/",
-    "run": ("/tasks/softmax/", "td:has(.fast) a[href^='/runs/']"),
+    "run": ("/tasks/sqrt_exp/", "td:has(.fast) a[href^='/runs/']"),
     "run-interpreter": ("/", ".latest tr:has-text('ours') a[href^='/runs/']"),
     "submit": "/submissions/new/",
     "queue": "/queue/",
