@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from benchmark.vocabulary import PASSED
+from benchmark.vocabulary import PASSED, STAGES
 from runner.engine import (
     JUDGE_VERSION,
     Candidate,
@@ -38,6 +38,10 @@ BASELINES = {
 NO_FASTER = 1.05  # a cheat may be as fast as honest work, within the noise
 TIMING_ONLY = ("load", "call", "time")
 CHECK_ONLY = ("load", "call", "check")
+PATIENT = Limits(call=60, check=240)
+HURRIED = Limits(
+    load=30, call=30, check=120
+)  # some cheats hang, and each holds the board up so long
 
 
 def say(text: str) -> None:
@@ -147,14 +151,12 @@ class Selftest:
         self.only = only
         self.out: dict = {"device": self.spec.to_json(), "judge_version": JUDGE_VERSION}
 
-    def judge(self, stages: tuple[str, ...] | None = None) -> Judge:
+    def judge(self, stages: tuple[str, ...] = STAGES, limits: Limits = PATIENT) -> Judge:
         """A judge that trusts its candidates: they are ours, and a missing wall must not hide the
         rest.
         """
-        extra = {"stages": stages} if stages else {}
-        return Judge(
-            self.spec, Options(trust_candidates=True, limits=Limits(call=30, check=120), **extra)
-        )  # type: ignore[arg-type]
+        options = Options(stages=stages, trust_candidates=True, limits=limits)
+        return Judge(self.spec, options)
 
     def all_of(self, judge: Judge, sources: list[tuple[str, str]]) -> list[dict]:
         """Judge several at once."""
@@ -272,12 +274,10 @@ class Selftest:
 
     def exploits(self) -> None:
         """Every known cheat gets its verdict on a board too, and honest work passes beside them."""
-        limits = Limits(load=60, call=60, check=240)
-        options = Options(trust_candidates=True, limits=limits)
         paths = exploit_paths(self.only)
         rows: list[dict] = []
         self.out["exploits"] = {"rows": rows}
-        with Judge(self.spec, options) as judge, ThreadPoolExecutor(self.jobs) as pool:
+        with self.judge(limits=HURRIED) as judge, ThreadPoolExecutor(self.jobs) as pool:
             self.out["environment"] = judge.environment
             under_way = [pool.submit(self._tried, judge, path) for path in paths]
             try:
