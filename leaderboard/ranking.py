@@ -7,9 +7,9 @@ there (fixed point, at most 32 bits in sum), so that sums are exact and equal me
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmark.student import quantile
 from leaderboard.figures import Interval
@@ -21,6 +21,7 @@ LOG_OFFSET = 64  # keeps them positive; a speedup beyond 2**-64 or 2**64 counts 
 MOST_LOGS = 1 << 32  # what their sum stays below, and so outweighs every mean
 FEW = 6  # timed tasks below which resampling them says too little about others
 LEAST_SPREAD = 1.0  # of log2 speedups over tasks, where too few were timed to tell: a doubling
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +62,12 @@ def rank(
     """Entries best first. `tasks` is the whole selection, so unsolved tasks weigh in the draws."""
     if not entries:
         return []
-    scale = _scale(tasks)
-    table = _table(entries, tasks, scale)
-    whole = _sums(numpy().ones((1, len(tasks))), table)
-    drawn = _sums(resamplings(len(tasks), draws, seed), table) if tasks else whole
+    table = _table(entries, tasks)
+    whole, drawn = _whole_and_drawn(_sums, table, draws, seed)
     positions = competition_ranks(whole.keys)[0].tolist()
     ranks = _rank_intervals(drawn.keys) if tasks else [(1, len(entries))] * len(entries)
-    timed = table.timed.sum(axis=0).astype(int).tolist()
-    speedups = _speedups(whole.means[0], drawn.means, scale, _doubts(entries, tasks, timed))
+    timed = table.times_timed
+    speedups = _speedups(whole.means[0], drawn.means, table.scale, _doubts(entries, tasks, timed))
     order = sorted(range(len(entries)), key=lambda i: (positions[i], entries[i].key))
     groups = _tie_groups([ranks[i] for i in order])
     solved = table.solved.sum(axis=0).astype(int).tolist()
@@ -93,12 +92,9 @@ def speedup_intervals(
     """Of each entry what `rank` says of it, in their order, where nobody asks who is ahead."""
     if not entries:
         return []
-    scale = _scale(tasks)
-    table = _table(entries, tasks, scale)
-    whole = _means(numpy().ones((1, len(tasks))), table)
-    drawn = _means(resamplings(len(tasks), draws, seed), table) if tasks else whole
-    timed = table.timed.sum(axis=0).astype(int).tolist()
-    return _speedups(whole[0], drawn, scale, _doubts(entries, tasks, timed))
+    table = _table(entries, tasks)
+    whole, drawn = _whole_and_drawn(_means, table, draws, seed)
+    return _speedups(whole[0], drawn, table.scale, _doubts(entries, tasks, table.times_timed))
 
 
 def competition_ranks(keys: Array) -> Array:
@@ -125,12 +121,19 @@ def geometric_mean(values: Sequence[float]) -> float | None:
 @dataclass(frozen=True, slots=True)
 class Table:
     """Tasks x entries, as floats to multiply with: solved (0 or 1), timed (0 or 1), and the log2 of
-    the speedup in fixed point, 0 where there is none.
+    the speedup in fixed point of `scale` steps a doubling, 0 where there is none.
     """
 
     solved: Array
     timed: Array
     logs: Array
+    scale: int
+
+    @property
+    def times_timed(self) -> list[int]:
+        """Of each entry."""
+        counts: list[int] = self.timed.sum(axis=0).astype(int).tolist()
+        return counts
 
 
 def _scale(tasks: Sequence[Hashable]) -> int:
@@ -140,8 +143,8 @@ def _scale(tasks: Sequence[Hashable]) -> int:
     return MOST_LOGS // (2 * LOG_OFFSET * max(1, len(tasks))) - 1
 
 
-def _table(entries: Sequence[Entry], tasks: Sequence[Hashable], scale: int) -> Table:
-    np = numpy()
+def _table(entries: Sequence[Entry], tasks: Sequence[Hashable]) -> Table:
+    np, scale = numpy(), _scale(tasks)
     solved = np.zeros((len(tasks), len(entries)))
     speeds = np.full(solved.shape, np.nan)
     position = {task: at for at, task in enumerate(tasks)}
@@ -153,7 +156,16 @@ def _table(entries: Sequence[Entry], tasks: Sequence[Hashable], scale: int) -> T
     timed = ~np.isnan(speeds)
     logs = np.clip(np.log2(speeds), -LOG_OFFSET, LOG_OFFSET)
     fixed = np.maximum(1, np.rint((logs + LOG_OFFSET) * scale))
-    return Table(solved, timed.astype(float), np.where(timed, fixed, 0))
+    return Table(solved, timed.astype(float), np.where(timed, fixed, 0), scale)
+
+
+def _whole_and_drawn(
+    of: Callable[[Array, Table], Found], table: Table, draws: int, seed: int
+) -> tuple[Found, Found]:
+    """What `of` finds with each task once, and with draws of as many; no draws without tasks."""
+    tasks = len(table.solved)
+    whole = of(numpy().ones((1, tasks)), table)
+    return whole, of(resamplings(tasks, draws, seed), table) if tasks else whole
 
 
 def _sums(counts: Array, table: Table) -> Sums:
