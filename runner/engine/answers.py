@@ -13,8 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 
 MAX_NODES = 4096
+ALIGNMENT = 64
 PART = 16 << 20  # bytes that one thread copies in a go
 COPIERS = 4
+SMALL, MUCH = 256 << 10, 4 << 20  # bytes of a tensor, and of all those that travel together
 ARGUMENTS = "arguments"  # the place of a tree of arguments, in which unknown types are no fault
 PLAIN = re.compile(r"bool|u?int(8|16|32|64)|b?float(16|32|64|8_e\w+)|complex(32|64|128)")
 DTYPES = {
@@ -24,7 +26,8 @@ DTYPES = {
 }
 DEVICES = ("cpu", "cuda")
 # What is used of these below also runs where a candidate's code did: as they are before it.
-_equal, _Base = torch.equal, torch._C.TensorBase
+_equal, _stack, _Base = torch.equal, torch.stack, torch._C.TensorBase
+_differ, _any, _item, _is_cuda = _Base.ne, _Base.any, _Base.item, _Base.is_cuda.__get__  # type: ignore[attr-defined]
 _detach, _contiguous, _view = _Base.detach, _Base.contiguous, _Base.view
 _as_strided, _numel = _Base.as_strided, _Base.numel  # one number has any stride and is contiguous
 _resolve_conj, _resolve_neg = _Base.resolve_conj, _Base.resolve_neg
@@ -46,19 +49,36 @@ class Opaque:
 
 class Landing:
     """Host memory that bytes on their way to the board are read into: pinned and kept, since fresh
-    pages cost more than the copy.
+    pages cost more than the copy. Small tensors of an answer land side by side, so that nobody
+    waits for the board between them: among others on it each wait costs a turn.
     """
 
     def __init__(self, pinned: bool) -> None:
         self._pinned = pinned
         self.copiers = ThreadPoolExecutor(COPIERS)  # one thread copies slower than memory can
-        self._buffer = torch.empty(0, dtype=torch.uint8)
+        self._large, self._small = self._fresh(0), self._fresh(MUCH)
+        self._taken = 0
 
-    def room(self, size: int) -> torch.Tensor:
-        """`size` bytes, uint8; overwritten by the next call."""
-        if self._buffer.numel() < size:
-            self._buffer = torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned)
-        return self._buffer[:size]
+    def _fresh(self, size: int) -> torch.Tensor:
+        return torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned)
+
+    def begin(self) -> None:
+        """A new answer: what landed before is on the board or of no use any more."""
+        if self._pinned and self._taken and not torch.cuda.current_stream().query():
+            torch.cuda.synchronize()
+        self._taken = 0
+
+    def room(self, size: int) -> tuple[torch.Tensor, bool]:
+        """`size` bytes, uint8, and whether they stay as they are until `begin`: others are
+        overwritten by the next call.
+        """
+        start, end = self._taken, self._taken + size
+        if size <= SMALL and end <= self._small.numel():
+            self._taken = -(-end // ALIGNMENT) * ALIGNMENT
+            return self._small[start:end], True
+        if self._large.numel() < size:
+            self._large = self._fresh(size)
+        return self._large[:size], False
 
 
 class Reader:
@@ -71,6 +91,7 @@ class Reader:
         self._size = size
         self._device = device
         self._landing = landing
+        landing.begin()
         self._nodes = 0
         self._end = 0
 
@@ -114,9 +135,9 @@ class Reader:
         size = _count(shape) * dtype.itemsize
         start = self._start(node, size, place)
         if device == "cuda":
-            data = self._landing.room(size)
+            data, stays = self._landing.room(size)
             self._read(data, start, place)
-            flat = data.to(self._device)
+            flat = data.to(self._device, non_blocking=stays)
         else:
             flat = torch.empty(size, dtype=torch.uint8)
             self._read(flat, start, place)
@@ -209,15 +230,33 @@ def same_form(left: object, right: object) -> bool:
 
 def same_bits(left: object, right: object) -> bool:
     """Are two trees of arguments equal bit by bit? NaNs count as equal when their bits are."""
+    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+    return _pair_up(left, right, pairs) and _all_equal(pairs)
+
+
+def _pair_up(left: object, right: object, pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> bool:
+    """Put the tensors at equal places, as bytes, into `pairs`; are the trees alike otherwise?"""
     if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
         if left.shape != right.shape or left.dtype != right.dtype:
             return False
-        return _equal(flat_bytes(left), flat_bytes(right))
+        pairs.append((flat_bytes(left), flat_bytes(right)))
+        return True
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(same_bits, left, right))
+        alike = len(left) == len(right)
+        return alike and all(_pair_up(*both, pairs) for both in zip(left, right, strict=True))
     if isinstance(left, dict) and isinstance(right, dict):
-        return list(left) == list(right) and all(same_bits(left[key], right[key]) for key in left)
+        return list(left) == list(right) and all(
+            _pair_up(left[key], right[key], pairs) for key in left
+        )
     return not isinstance(left, torch.Tensor) and not isinstance(right, torch.Tensor)
+
+
+def _all_equal(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> bool:
+    """The same bytes in each pair; a board is waited for once."""
+    on_board = [_is_cuda(one) and _is_cuda(other) for one, other in pairs]
+    if len(pairs) < 2 or not all(on_board):
+        return all(_equal(one, other) for one, other in pairs)
+    return not _item(_any(_stack([_any(_differ(one, other)) for one, other in pairs])))
 
 
 def flat_bytes(tensor: torch.Tensor) -> torch.Tensor:

@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from torch.utils import _python_dispatch
 
-from runner.engine.answers import flat_bytes
+from runner.engine.answers import ALIGNMENT, MUCH, SMALL, flat_bytes
 
-ALIGNMENT = 64
 MAX_NODES = 512
 MAX_DEPTH = 12
 MAX_TEXT = 256
@@ -27,10 +26,10 @@ _shape = _Base.shape.__get__  # type: ignore[attr-defined]
 _device = _Base.device.__get__
 _layout = _Base.layout.__get__  # type: ignore[attr-defined]
 _stride, _numel, _element_size = _Base.stride, _Base.numel, _Base.element_size
-_copy_, _flat_bytes = _Base.copy_, flat_bytes
+_copy_, _as_strided, _flat_bytes = _Base.copy_, _Base.as_strided, flat_bytes
 _storage = _Base.untyped_storage
 _storage_pointer = torch.UntypedStorage.data_ptr
-_frombuffer = torch.frombuffer
+_frombuffer, _empty = torch.frombuffer, torch.empty
 _uint8, _strided = torch.uint8, torch.strided
 _DisableTorchFunction = torch._C.DisableTorchFunction
 _disable_modes = _python_dispatch._disable_current_modes
@@ -44,17 +43,22 @@ class TooMuch(Exception):  # noqa: N818 - becomes part of the manifest
 
 
 class Exporter:
-    """Writes trees of tensors and numbers into one shared file of fixed size."""
+    """Writes trees of tensors and numbers into one shared file of fixed size. Small tensors of a
+    tree are gathered on the board and leave it together: among others each copy waits for a turn.
+    """
 
-    def __init__(self, file: mmap.mmap, size: int) -> None:
+    def __init__(self, file: mmap.mmap, size: int, gathers_on: str = "cuda") -> None:
         self._file = file
         self._size = size
+        self._gathers_on = gathers_on
         self._offset = 0
         self._nodes = 0
+        self._gathered: Any = None  # on the board, as they are to lie in the file
+        self._from, self._to = 0, 0  # where in the file; nothing is gathered up to 0
 
     def begin(self) -> None:
         """Forget what was written: the next tree starts at the beginning of the file."""
-        self._offset = 0
+        self._offset = self._from = self._to = 0
         self._nodes = 0
 
     def export(self, tree: object, inputs: Sequence[int] = ()) -> dict:
@@ -62,7 +66,9 @@ class Exporter:
         as their alias.
         """
         with _DisableTorchFunction(), _disable_modes():
-            return self._node(tree, tuple(inputs), 0)
+            manifest = self._node(tree, tuple(inputs), 0)
+            self._let_go()
+            return manifest
 
     def _node(self, value: Any, inputs: tuple[int, ...], depth: int) -> dict:
         self._nodes += 1
@@ -120,10 +126,31 @@ class Exporter:
         if start + size > self._size:
             raise TooMuch(f"the answer has more than {self._size} bytes")
         self._offset = start + size
-        if size:
-            flat = _flat_bytes(tensor)
-            _copy_(_frombuffer(self._file, dtype=_uint8, count=size, offset=start), flat)
+        if 0 < size <= SMALL and _device(tensor).type == self._gathers_on:
+            self._gather(_flat_bytes(tensor), start, size)
+        elif size:
+            self._let_go()
+            _copy_(self._room(start, size), _flat_bytes(tensor))
         return start, size
+
+    def _room(self, start: int, size: int) -> Any:
+        return _frombuffer(self._file, dtype=_uint8, count=size, offset=start)
+
+    def _gather(self, flat: Any, start: int, size: int) -> None:
+        if self._gathered is None:
+            self._gathered = _empty(MUCH, dtype=_uint8, device=_device(flat))
+        if self._to and start + size - self._from > MUCH:
+            self._let_go()
+        first = self._from if self._to else start
+        _copy_(_as_strided(self._gathered, (size,), (1,), start - first), flat)
+        self._from, self._to = first, start + size
+
+    def _let_go(self) -> None:
+        """What was gathered into the file; what lies between comes along."""
+        first, size = self._from, self._to - self._from
+        self._from = self._to = 0
+        if size:
+            _copy_(self._room(first, size), _as_strided(self._gathered, (size,), (1,), 0))
 
 
 def _key(key: Any) -> str:

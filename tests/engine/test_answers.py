@@ -10,6 +10,8 @@ import torch
 
 from runner.engine.answers import (
     ARGUMENTS,
+    MUCH,
+    SMALL,
     BadManifest,
     Landing,
     Opaque,
@@ -31,8 +33,8 @@ def file():
     os.close(descriptor)
 
 
-def exporter(file: int) -> Exporter:
-    return Exporter(mmap.mmap(file, SIZE), SIZE)
+def exporter(file: int, gathers_on: str = "cuda") -> Exporter:
+    return Exporter(mmap.mmap(file, SIZE), SIZE, gathers_on)
 
 
 def reader(file: int) -> Reader:
@@ -175,15 +177,74 @@ class TestReader:
             longer.tree(node(offset=SIZE))
 
 
+class TestGathered:
+    """On a board small tensors leave together; here the processor plays the board."""
+
+    def there_and_back(self, tree: object) -> object:
+        size = 4 * MUCH
+        file = os.memfd_create("answers")
+        os.ftruncate(file, size)
+        manifest = Exporter(mmap.mmap(file, size), size, "cpu").export(tree)
+        found = Reader(file, size, "cpu", Landing(pinned=False)).tree(manifest)
+        os.close(file)
+        return found
+
+    @pytest.mark.parametrize(
+        "sizes",
+        [
+            (3, 5, 0, 7),
+            (10, SMALL + 1, 20),
+            (SMALL,) * (2 * MUCH // SMALL + 3),
+            (2 * MUCH, 1),
+            (0,),
+        ],
+    )
+    def test_whatever_lies_between_each_keeps_its_numbers(self, sizes):
+        tree = [torch.full((size,), n + 1, dtype=torch.uint8) for n, size in enumerate(sizes)]
+        assert same_bits(self.there_and_back(tree), tree)
+
+    def test_one_that_cannot_be_read_leaves_the_others_whole(self, file):
+        class Unreadable:
+            """Fails where its numbers are gathered, as a batched tensor does."""
+
+        tree = [torch.ones(3), torch.ones(2, device="meta"), Unreadable(), torch.full((4,), 2.0)]
+        found = exporter(file, "cpu").export(tree)["items"]
+        assert [node["t"] for node in found] == ["tensor", "tensor", "other", "tensor"]
+        assert same_bits(reader(file).tree(found[0]), tree[0])
+        assert same_bits(reader(file).tree(found[3]), tree[3])
+
+    def test_what_was_gathered_for_an_answer_that_was_too_much_is_forgotten(self, file):
+        exporting = exporter(file, "cpu")
+        with pytest.raises(TooMuch):
+            exporting.export([torch.ones(3), torch.zeros(SIZE)])
+        exporting.begin()
+        tree = [torch.full((2,), 5.0), torch.full((2,), 6.0)]
+        assert same_bits(reader(file).tree(exporting.export(tree)), tree)
+
+
 class TestLanding:
-    def test_room_is_as_long_as_asked_and_used_again(self):
+    def test_large_room_is_as_long_as_asked_and_used_again(self):
         landing = Landing(pinned=False)
-        large = landing.room(100)
-        small = landing.room(10)
-        assert (large.numel(), small.numel()) == (100, 10)
+        (large, stays), (small, _) = landing.room(2 * SMALL), landing.room(SMALL + 1)
+        assert (large.numel(), small.numel(), stays) == (2 * SMALL, SMALL + 1, False)
         assert small.data_ptr() == large.data_ptr()
-        assert landing.room(0).numel() == 0
-        assert landing.room(1000).numel() == 1000
+        assert landing.room(3 * SMALL)[0].numel() == 3 * SMALL
+
+    def test_small_tensors_land_side_by_side_until_the_next_answer(self):
+        landing = Landing(pinned=False)
+        rooms = [landing.room(size) for size in (0, 10, 100, SMALL)]
+        assert [room.numel() for room, _ in rooms] == [0, 10, 100, SMALL]
+        assert all(stays for _, stays in rooms)
+        for number, (room, _) in enumerate(rooms):
+            room.fill_(number)
+        assert [set(room.tolist()) for room, _ in rooms] == [set(), {1}, {2}, {3}]
+        landing.begin()
+        assert landing.room(10)[0].data_ptr() == rooms[1][0].data_ptr()
+
+    def test_where_no_more_fit_side_by_side_they_are_landed_one_by_one(self):
+        landing = Landing(pinned=False)
+        stay = [landing.room(SMALL)[1] for _ in range(MUCH // SMALL + 2)]
+        assert stay == [True] * (MUCH // SMALL) + [False] * 2
 
 
 class TestForm:
