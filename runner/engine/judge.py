@@ -377,6 +377,8 @@ class Judge(Started):
                 with self.turns.among_others(long=True):
                     self._close_report(trial, session)
                     session.end()
+                with contextlib.suppress(JudgeFailure):
+                    trial.forget()
 
     def _whose_memory(self, trial: Trial, session: Session, failure: NoMemory) -> Exception:
         """We got no memory: the verdict where the candidate's processes held most of the board's,
@@ -398,12 +400,28 @@ class Judge(Started):
         for name in words.STAGES:
             if name not in self.options.stages or (name == "time" and self.device.kind == "cpu"):
                 continue
-            exclusive = name == "time" and not alone  # if alone, it has the board already
-            turn = self._alone(trial, in_slices=True) if exclusive else contextlib.nullcontext()
-            with turn, trial.stage(name):
-                stages.STAGES[name](trial)
+            if name == "time":
+                self._time(trial, alone)
+            else:
+                with trial.stage(name):
+                    stages.STAGES[name](trial)
             trial.progress(name, 1, 1)
         stages.try_beyond(trial)
+
+    def _time(self, trial: Trial, alone: bool) -> None:
+        """With the board to itself, if it hasn't got that already, as long as it must be quiet.
+        Outputs are judged after it, also where a verdict ended it: a wrong one counts before that.
+        """
+        turn = contextlib.nullcontext() if alone else self._alone(trial, in_slices=True)
+        try:
+            with turn, trial.stage("time"):
+                stages.time(trial)
+        except Verdict:
+            with trial.stage("time"):
+                trial.catch_up()
+            raise
+        with trial.stage("time"):
+            trial.catch_up()
 
     @contextlib.contextmanager
     def _alone(self, trial: Trial, in_slices: bool = False) -> Iterator[None]:

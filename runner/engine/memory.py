@@ -26,9 +26,14 @@ def ease_memory() -> None:
     """Leave the board's memory to the candidate, once we hold a good part of it: to give it back
     and take it again costs more than a comparison.
     """
-    _, total = torch.cuda.mem_get_info()
-    if torch.cuda.memory_reserved() > KEPT_SHARE * total:
+    if holds_much_memory():
         give_back_memory()
+
+
+def holds_much_memory() -> bool:
+    """Do we hold a good part of the board's?"""
+    _, total = torch.cuda.mem_get_info()
+    return torch.cuda.memory_reserved() > KEPT_SHARE * total
 
 
 def give_back_memory() -> None:

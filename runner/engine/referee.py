@@ -13,6 +13,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -32,10 +33,18 @@ from runner.engine.answers import (
     same_bits,
     same_form,
 )
-from runner.engine.memory import ease_memory, is_memory
+from runner.engine.memory import ease_memory, holds_much_memory, is_memory
 from runner.engine.operators import FREE_KIND, kind_of
 
 MAX_REQUEST = 8 << 20
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """An answer that can't be compared: the verdict, and why."""
+
+    verdict: str
+    detail: str
 
 
 class Referee:
@@ -48,12 +57,16 @@ class Referee:
         self.device = device
         self._on_board = device.startswith("cuda")
         self._landing = Landing(pinned=self._on_board)
+        self._kept: dict[int, Any] = {}  # answers by their number
+        self._last_kept = 0
         self._operations: dict[str, Callable[[dict, list[int]], dict]] = {
             "tasks": self.tasks,
             "digest": self.digest,
             "describe": self.describe,
             "beyond": self.beyond,
             "compare": self.compare,
+            "keep": self.keep,
+            "forget": self.forget,
             "operators": self.operators,
         }
         if self._on_board:
@@ -130,10 +143,46 @@ class Referee:
         task, kind = suite.get(message["task"]), self.device.partition(":")[0]
         return {"ok": True, "cases": [case_facts(task, case, kind) for case in task.beyond]}
 
+    def keep(self, message: dict, descriptors: list[int]) -> dict:
+        """Read an answer now, to be judged later by the number `kept`: its process may write on.
+        `much`: together they take a good part of the board.
+        """
+        self._last_kept += 1
+        answer = self._answer(suite.get(message["task"]), message, descriptors)
+        self._kept[self._last_kept] = answer
+        much = self._on_board and holds_much_memory()
+        return {"ok": True, "kept": self._last_kept, "much": much}
+
+    def forget(self, message: dict, _descriptors: list[int]) -> dict:
+        """Keep these answers no longer, if they still are."""
+        for number in message["kept"]:
+            self._kept.pop(number, None)
+        return {"ok": True}
+
     def compare(self, message: dict, descriptors: list[int]) -> dict:
-        """Judge one answer: its outputs, and its arguments after the call where they came along."""
+        """Judge one answer, one that was kept or the one in the file: its outputs, and its
+        arguments after the call where they came along.
+        """
         task = suite.get(message["task"])
         case = task.case(message["case"])
+        if "kept" in message:
+            answer = self._kept.pop(message["kept"])
+        else:
+            answer = self._answer(task, message, descriptors)
+        if isinstance(answer, Unusable):
+            found = {"verdict": answer.verdict, "detail": answer.detail}
+        else:
+            arguments = task.arguments(case, message["seed"], self.device)
+            found = self._compare(task, case, arguments, *answer)
+            del arguments
+        del answer
+        gc.collect(0)
+        if self._on_board:
+            ease_memory()
+        return {"ok": True, **found}
+
+    def _answer(self, task: Any, message: dict, descriptors: list[int]) -> Any:
+        """Outputs and arguments after the call out of the shared file, or Unusable."""
         reader = Reader(descriptors[0], message["size"], self.device, self._landing)
         try:
             outputs = [
@@ -142,16 +191,10 @@ class Referee:
             ]
             after = reader.tree(message["after"], ARGUMENTS) if message.get("after") else None
         except WrongType as error:
-            return {"ok": True, "verdict": WRONG_DTYPE, "detail": str(error)}
+            return Unusable(WRONG_DTYPE, str(error))
         except BadManifest as error:
-            return {"ok": True, "verdict": WRONG_SHAPE, "detail": f"unusable answer: {error}"}
-        arguments = task.arguments(case, message["seed"], self.device)
-        found = self._compare(task, case, arguments, outputs, after)
-        del arguments, outputs, after
-        gc.collect(0)
-        if self._on_board:
-            ease_memory()
-        return {"ok": True, **found}
+            return Unusable(WRONG_SHAPE, f"unusable answer: {error}")
+        return outputs, after
 
     def _compare(self, task: Any, case: Any, arguments: Any, outputs: list, after: Any) -> dict:
         mutated = None

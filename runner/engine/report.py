@@ -70,6 +70,13 @@ class CaseResult:
         if self.state != FAILED_STATE:
             self.state, self.verdict, self.detail = FAILED_STATE, verdict, detail
 
+    def forget_times(self) -> None:
+        """As if it had not been timed."""
+        for name in ("candidate_ms", "reference_ms", "speedup"):
+            for suffix in ("", "_low", "_high"):
+                setattr(self, name + suffix, None)
+        self.samples = self.samples_sha256 = None
+
 
 @dataclass
 class Report:

@@ -32,14 +32,14 @@ BEFORE_WAITING_MS = 1.0
 LONG_MS = 20.0  # a call for which the first block is warm-up enough
 # From ms a call on: samples a block. Longer calls scatter less, and their arguments take longer to
 # draw than the calls themselves.
-FEWER_SAMPLES = ((100.0, 1), (20.0, 2), (2.0, 4), (0.03, 6))
+FEWER_SAMPLES = ((20.0, 1), (8.0, 2), (2.0, 4), (0.03, 6))
 CASE_SECONDS = 1.5  # after these a case gets no more blocks than it needs at least
 MORE_SECONDS = 16.0  # ... but for so long where its speedup could not be stated otherwise
 BLOCKS_A_STEP = 4  # ABBA: two pairs
 # Outputs a case: one of the first block, and one that nobody can foresee, if any.
 MOST_VERIFIED, AGAIN = 2, 0.3
 ROW_MS = 20.0
-LEAST_CALLS, MOST_CALLS = 2, 500
+LEAST_CALLS, MOST_CALLS = 1, 500
 ROW_TRIES = 3
 ROW_RATIO = (
     1.25  # calls in a row may be this much longer than one call with a cold cache and a pause
@@ -84,7 +84,9 @@ class CaseTimes:
 
 
 def measure(trial: Trial) -> None:
-    """Time every timed case; raises Verdict for wrong outputs, impossible times and scatter."""
+    """Time every timed case; raises Verdict for impossible times. Outputs are judged, and what the
+    times say is worked out, when the trial catches up.
+    """
     cases = trial.contract.judgeable("timed")
     if not cases:
         return
@@ -107,9 +109,8 @@ def measure(trial: Trial) -> None:
         "l2_bytes": board.l2,
         "event_ms": board.event_ms,
     }
-    with trial.steps.step("statistics"):
-        conclude(trial, cases, timed)
     trial.report.environment["time_steps"] = trial.steps.to_json()
+    trial.later.append(functools.partial(conclude, trial, cases, timed))
 
 
 def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = False) -> CaseTimes:
@@ -403,23 +404,33 @@ def verified_block(
     block = candidate_block(trial, case, samples, spin, keep)
     if wanted:
         found.verified += 1
-        with trial.steps.step("outputs verified"):
-            verify(trial, case, block, keep)
+        with trial.steps.step("outputs kept"):
+            keep_outputs(trial, case, block, keep)
     return block
 
 
-def verify(trial: Trial, case: dict, block: Samples, keep: int) -> None:
-    """The outputs of a timed call must be right like any others."""
+def keep_outputs(trial: Trial, case: dict, block: Samples, keep: int) -> None:
+    """The outputs of a timed call must be right like any others. They are out of the candidate's
+    reach now, and judged when the board need not be quiet any more.
+    """
     outputs = block.reply.get("outputs")
     if not isinstance(outputs, list) or len(outputs) != 1:
         raise Verdict(words.CRASHED, "the process kept no output of a timed call")
     seed = block.seeds[keep]
     observed = trial.nothing_observed(case)
     answer = Answer(case, seed, outputs, block.reply.get("after"), observed, 0.0)
+    trial.judge_later(answer, functools.partial(verify, trial))
+
+
+def verify(trial: Trial, answer: Answer) -> None:
+    """Judge the outputs of a timed call; where they are wrong, its time is nobody's."""
     judged = trial.compare(answer)
-    trial.result(case).note(judged)
+    row = trial.result(answer.case)
+    row.note(judged)
     if judged["verdict"] != words.PASSED:
-        raise Verdict(judged["verdict"], f"case {case['case']}, a timed call: {judged['detail']}")
+        row.forget_times()
+        place = f"case {answer.case['case']}, a timed call"
+        raise Verdict(judged["verdict"], f"{place}: {judged['detail']}")
 
 
 # -- cross-checks --

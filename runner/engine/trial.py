@@ -8,7 +8,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchmark import vocabulary as words
@@ -56,6 +56,7 @@ FLAGS = {  # what is told -> what it means: nothing wrong in itself, but no kern
 }
 
 
+COMPARE_SECONDS = 600.0  # in which a referee must answer
 COMPILE_IN = frozenset({"load", "call"})  # requests in which a candidate's kernels are compiled
 
 
@@ -99,7 +100,9 @@ class Contract:
 
 @dataclass
 class Answer:
-    """What came back from one challenge; only manifests, the bytes lie in the shared file."""
+    """What came back from one challenge; only manifests, the bytes lie in the shared file or are
+    kept by the referee.
+    """
 
     case: dict
     seed: int
@@ -107,6 +110,7 @@ class Answer:
     after: object
     observed: Observed
     seconds: float
+    kept: int | None = None  # its number, if the referee has read it already
 
 
 def no_pause() -> float:
@@ -141,6 +145,8 @@ class Trial:
     deadline: float = 0.0
     waited: float = 0.0  # seconds for turns, in the stage
     steps: Steps = field(default_factory=Steps)  # of the time stage
+    later: list[Callable[[], None]] = field(default_factory=list)  # what needs no quiet board
+    kept: list[int] = field(default_factory=list)  # answers at the referee, by their numbers
     current: str = "load"
     seeds: random.Random = field(default_factory=random.SystemRandom)
 
@@ -287,21 +293,49 @@ class Trial:
         )
 
     def compare(self, answer: Answer) -> dict:
-        """The referee's judgement of an answer, while it is the last one in the shared file."""
-        assert self.session is not None
+        """The referee's judgement of an answer that it keeps, or of the last one in the shared
+        file.
+        """
         message = {
             "op": "compare",
             "task": self.contract.name,
             "case": answer.case["case"],
             "seed": answer.seed,
-            "outputs": answer.outputs,
-            "after": answer.after,
-            "size": self.session.file.size,
         }
         with self.its_turn(self.takes_long(message)):
-            found = self.referee.ask(message, 600.0, [self.session.file.descriptor])
+            if answer.kept is None:
+                found = self._ask_about(message, answer)
+            else:
+                self.kept.remove(answer.kept)
+                found = self.referee.ask({**message, "kept": answer.kept}, COMPARE_SECONDS)
         self._decline_inexact(found, answer)
         return found
+
+    def _ask_about(self, message: dict, answer: Answer) -> dict:
+        assert self.session is not None
+        file = self.session.file
+        manifests = {"outputs": answer.outputs, "after": answer.after, "size": file.size}
+        return self.referee.ask({**message, **manifests}, COMPARE_SECONDS, [file.descriptor])
+
+    def judge_later(self, answer: Answer, judge: Callable[[Answer], None]) -> None:
+        """Let the referee read the last answer in the shared file now, and `judge` it once others
+        may use the board, or at once where what it keeps takes much of the board's memory.
+        """
+        reply = self._ask_about({"op": "keep", "task": self.contract.name}, answer)
+        self.kept.append(reply["kept"])
+        self.later.append(functools.partial(judge, replace(answer, kept=reply["kept"])))
+        if reply["much"]:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Do what was left for later, in its order; raises Verdict."""
+        while self.later:
+            self.later.pop(0)()
+
+    def forget(self) -> None:
+        """Let the referee keep nothing of this judgement."""
+        if self.kept:
+            self.referee.ask({"op": "forget", "kept": self.kept}, COMPARE_SECONDS)
 
     def _decline_inexact(self, found: dict, answer: Answer) -> None:
         """The interpreter computes bfloat16 and fp8 wrong: then wrong values are not the
