@@ -16,6 +16,7 @@ SLOWDOWNS = {0x8: "hardware slowdown", 0x20: "heat (software)", 0x40: "heat", 0x
 # alone moves it by a tenth under matrix products, and the order of the blocks cancels a drift.
 STEADY = 0.15
 HOT_SECONDS = 1.0  # a board keeps its clocks up for about so long
+UP = 0.95  # of its highest SM clock; idle ones are a fifth of it
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,15 @@ class Clocks:
     def __init__(self, device: DeviceSpec) -> None:
         self._nvml: Any = None
         self._handle: Any = None
+        self._highest = 0  # SM clock in MHz
         self._hot_at = float("-inf")
         if device.kind == "cuda":
             with contextlib.suppress(Exception):  # no library, no driver, no permission
                 import pynvml
 
                 pynvml.nvmlInit()
-                self._handle = pynvml.nvmlDeviceGetHandleByIndex(device.index)
+                handle = self._handle = pynvml.nvmlDeviceGetHandleByIndex(device.index)
+                self._highest = pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM)
                 self._nvml = pynvml
 
     def read(self) -> Reading | None:
@@ -88,8 +91,11 @@ class Clocks:
 
     @property
     def is_hot(self) -> bool:
-        """Did it work a moment ago?"""
-        return time.monotonic() - self._hot_at < HOT_SECONDS
+        """Did it work for a timing a moment ago, or is its clock up by the work of others?"""
+        if time.monotonic() - self._hot_at < HOT_SECONDS:
+            return True
+        reading = self.read()
+        return reading is not None and reading.sm_mhz >= UP * self._highest
 
 
 def unsteady(readings: Sequence[Reading | None]) -> str:
