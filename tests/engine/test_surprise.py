@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.vocabulary import FORBIDDEN, PASSED, WRONG_VALUES
+from benchmark.vocabulary import CRASHED, FORBIDDEN, PASSED, WRONG_VALUES
 from runner.engine import profiling, surprise
 from runner.engine.timing import Samples
 from runner.engine.trial import Answer, Trial, Verdict
@@ -29,17 +29,40 @@ def judged(right) -> Judged:
     return trial
 
 
+OWN = BLOCK.seeds
+
+
+def blocks(_samples: int, _keep: int) -> Samples:
+    return BLOCK
+
+
 def test_right_for_its_own_arguments_alone_is_others_work():
-    trial = judged(lambda seed: seed == 11)
+    trial = judged(lambda seed: seed in OWN)
     with pytest.raises(Verdict, match="switched off") as caught:
-        surprise.require_wrong(trial, CASE, BLOCK, keep=1)
+        surprise.look(trial, CASE, blocks)
     assert caught.value.verdict == FORBIDDEN
     assert trial.result(CASE).verdict == FORBIDDEN
 
 
 @pytest.mark.parametrize("right", [lambda seed: False, lambda seed: True])
 def test_wrong_or_right_for_any_arguments_says_nothing(right):
-    surprise.require_wrong(judged(right), CASE, BLOCK, keep=1)
+    surprise.look(judged(right), CASE, blocks)
+
+
+@pytest.mark.parametrize("lucky", range(1, surprise.LOOKS))
+def test_an_answer_left_in_memory_that_is_right_by_chance_accuses_nobody(lucky):
+    """As the mean of another call's millions of numbers is, once in a hundred looks."""
+    looks = []
+    trial = judged(lambda seed: seed in OWN and len(looks) <= lucky)
+    surprise.look(trial, CASE, lambda *asked: looks.append(asked) or BLOCK)
+    assert len(looks) == lucky + 1
+
+
+def test_who_fails_without_its_kernels_has_none_to_spare():
+    def fails(_samples: int, _keep: int) -> Samples:
+        raise Verdict(CRASHED, "an illegal memory access")
+
+    surprise.look(judged(lambda seed: seed in OWN), CASE, fails)
 
 
 @pytest.mark.parametrize("change", [{"draws": 3}, {"delegates": ("linalg_eig",)}])
