@@ -18,7 +18,7 @@ from runner.engine.trial import Answer, Trial, Verdict
 if TYPE_CHECKING:
     from runner.engine.timing import Samples
 
-SAMPLES = 3
+SAMPLES = 2  # one of them counts
 # A mean of 2^26 numbers differs from the next one by about 1e-4 of the numbers' spread and may be
 # wrong by 1e-6 of it: right by chance once in a hundred looks.
 LOOKS = 3

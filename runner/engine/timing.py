@@ -25,20 +25,20 @@ from runner.engine.trial import Answer, Trial, Verdict
 from runner.engine.workers import Ended, Worker
 
 FROM_IDLE, STILL_WARM = 0.3, 0.01  # seconds of heating
-WARM_SAMPLES = (2, 4)  # in a first and a second block
+WARM_SAMPLES = (2, 3)  # in a first and a second block
 WARM_SPIN = 300.0  # microseconds
 # Of a call that waits for the board, and so can't be queued ahead: what may come before that.
 BEFORE_WAITING_MS = 1.0
 LONG_MS = 20.0  # a call for which the first block is warm-up enough
 # From ms a call on: samples a block. Longer calls scatter less, and their arguments take longer to
 # draw than the calls themselves.
-FEWER_SAMPLES = ((20.0, 1), (8.0, 2), (2.0, 4), (0.03, 6))
+FEWER_SAMPLES = ((20.0, 1), (8.0, 2), (2.0, 4), (0.03, 5))
 CASE_SECONDS = 1.5  # after these a case gets no more blocks than it needs at least
 MORE_SECONDS = 16.0  # ... but for so long where its speedup could not be stated otherwise
 BLOCKS_A_STEP = 4  # ABBA: two pairs
 # Outputs a case: one of the first block, and one that nobody can foresee, if any.
 MOST_VERIFIED, AGAIN = 2, 0.3
-ROW_MS = 20.0
+ROW_MS = 10.0
 LEAST_CALLS, MOST_CALLS = 1, 500
 ROW_TRIES = 3
 ROW_RATIO = (

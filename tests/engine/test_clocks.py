@@ -37,6 +37,16 @@ class TestUnsteady:
         clocks.note_work()
         assert clocks.is_hot
 
+    @pytest.mark.parametrize(("sm_mhz", "hot"), [(1980, True), (1890, True), (345, False)])
+    def test_a_board_whose_clock_is_up_by_the_work_of_others_is_hot_too(self, sm_mhz, hot):
+        class Board(Clocks):
+            def read(self) -> Reading:
+                return replace(COOL, sm_mhz=sm_mhz)
+
+        clocks = Board(INTERPRETER)
+        clocks._highest = COOL.sm_mhz
+        assert clocks.is_hot is hot
+
 
 class TestNetTimes:
     BOARD = Board(4e12, 60 << 20, "sm_90", event_ms=0.002)
