@@ -26,7 +26,7 @@ from runner.engine.report import Report
 from runner.engine.source import Unloadable, inspect_source
 from runner.engine.trial import Contract, Progress, Trial, Verdict, case_row
 from runner.engine.turns import Turns, nobody_else
-from runner.engine.workers import Session, Started, Worker, require_walls
+from runner.engine.workers import Session, Started, Worker, require_interpreter, require_walls
 
 # Walls to leave out, until the device starts behind the rest.
 TRIALS: tuple[tuple[str, ...], ...] = (
@@ -120,6 +120,8 @@ class Judge(Started):
         hello = nursery.hello()
         self._walls = hello["walls"]
         require_walls(hello, self.options)
+        if self.device.kind == "cpu":
+            require_interpreter(hello)
         self._without = self._find_walls(nursery)
 
     def _find_walls(self, nursery: Worker) -> tuple[str, ...]:

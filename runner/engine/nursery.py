@@ -226,10 +226,12 @@ def _live(
 
 
 def _versions() -> dict[str, str]:
+    import numpy
     import torch
     import triton
 
-    return {"torch": torch.__version__, "triton": triton.__version__}
+    modules = {"numpy": numpy, "torch": torch, "triton": triton}
+    return {name: module.__version__ for name, module in modules.items()}
 
 
 def _role(name: str) -> Any:

@@ -5,6 +5,7 @@ a time per session.
 import contextlib
 import fcntl
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -185,6 +186,21 @@ def require_walls(hello: dict, options: Options) -> None:
         raise JudgeFailure(
             f"this host can't wall strangers' code in: {missing}. Or pass --trust-candidates"
         )
+
+
+def require_interpreter(hello: dict) -> None:
+    """JudgeFailure where Triton's interpreter would fail honest kernels: before 3.7 it reads a
+    number, as the bound of a `range` is, in a way that NumPy has refused since 2.4.
+    """
+    if _release(hello["triton"]) < (3, 7) and _release(hello["numpy"]) >= (2, 4):
+        raise JudgeFailure(
+            f"the interpreter of Triton {hello['triton']} fails honest kernels with NumPy "
+            f"{hello['numpy']}: install triton>=3.7, or numpy<2.4"
+        )
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 class SharedFile:

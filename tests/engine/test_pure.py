@@ -12,10 +12,12 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from runner.engine import figures, physics, profiling, proof, protocol
 from runner.engine.devices import gpu_slug
 from runner.engine.figures import Pair
+from runner.engine.model import JudgeFailure
 from runner.engine.operators import kind_of
 from runner.engine.protocol import Channel, Closed, Malformed, Overdue
 from runner.engine.source import Unloadable, inspect_source
 from runner.engine.witness import Witness
+from runner.engine.workers import require_interpreter
 from runner.intake.cleaning import cut_tests
 
 KERNEL = "import triton\n@triton.jit\ndef k(x): pass\n"
@@ -422,3 +424,20 @@ class TestWitness:
 
     def test_a_recorder_that_was_stopped_is_noticed(self):
         assert self.watch(lambda _: torch._C._autograd._disable_profiler_legacy()) is None
+
+
+class TestInterpreter:
+    """Triton 3.6 with NumPy 2.4 or later raises TypeError for a `range` over an argument."""
+
+    @pytest.mark.parametrize(
+        ("triton", "numpy"), [("3.6.0", "2.4.0"), ("3.6.1", "2.10.3"), ("3.6.0+cpu", "3.0.0")]
+    )
+    def test_one_that_fails_honest_kernels_is_refused_with_the_remedy(self, triton, numpy):
+        with pytest.raises(JudgeFailure, match=r"install triton>=3.7, or numpy<2.4"):
+            require_interpreter({"triton": triton, "numpy": numpy})
+
+    @pytest.mark.parametrize(
+        ("triton", "numpy"), [("3.6.0", "2.3.5"), ("3.7.1", "2.4.6"), ("3.10.0", "2.5.5")]
+    )
+    def test_others_are_taken(self, triton, numpy):
+        require_interpreter({"triton": triton, "numpy": numpy})
