@@ -233,6 +233,24 @@ def batch_norm_size(values, size, mean, variance, weight, bias, training, eps):
     return size if bias is None else size + per_channel(bias, values).abs()
 
 
+def running_statistics_sizes(values, running_mean, running_var, momentum):
+    """Sizes of the terms behind the running mean and variance, (C,) each, that training on values
+    (N, C, ...) leaves: |old| + m mean|x| and |old| + m n / (n - 1) mean(x^2).
+
+    Sums of x and of x^2 are off by roundings of mean|x| and of mean(x^2), whatever the results:
+    those are small where x or the two halves of the update cancel. mean(x^2) is what E[x^2] -
+    E[x]^2 subtracts from; Welford's updates are off by roundings of mean(|x - mean| |mean|), which
+    is no larger. All of |old| counts, as m (mean - old) may be added to it.
+    """
+    dims = [d for d in range(values.dim()) if d != 1]
+    count = values.numel() / values.shape[1]
+    squares = values.square().mean(dims) * count / (count - 1)
+    return (
+        running_mean.abs() + momentum * values.abs().mean(dims),
+        running_var.abs() + momentum * squares,
+    )
+
+
 def per_channel(vector, values):
     """A (C,) vector in a shape that broadcasts with (N, C, ...) values."""
     return vector.reshape(-1, *[1] * (values.dim() - 2))

@@ -3,12 +3,13 @@
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
 
-from benchmark.suite.checks import Close
+from benchmark.suite.checks import Close, Sizes
 from benchmark.suite.cost import per_element
 from benchmark.suite.fusion.common import (
     batch_norm_size,
     layer_norm_size,
     per_channel,
+    running_statistics_sizes,
     through,
     written,
 )
@@ -24,7 +25,7 @@ def batch_norm_arguments(make: Maker) -> Arguments:
     `affine=False`.
     """
     channels = make.size("channels")
-    # Away from 0: the updated mean is then no small difference.
+    # Away from 0, so that the old statistics show in the new ones.
     tensors = [make.tensor(*make.case.shape), make.positive(channels), make.positive(channels)]
     if make.case.options.get("affine", True):
         tensors += [make.positive(channels), make.tensor(channels, family="normal")]
@@ -32,6 +33,14 @@ def batch_norm_arguments(make: Maker) -> Arguments:
 
 
 TRAINED = {"training": True, "momentum": 0.3}
+
+
+def with_statistics(size, values, running_mean, running_var, training, momentum):
+    """Sizes behind the result, and in training behind the statistics, given by position."""
+    if not training:
+        return size
+    mean, variance = running_statistics_sizes(values, running_mean, running_var, momentum)
+    return Sizes(size, {"argument[1]": mean, "argument[2]": variance})
 
 
 def hardsigmoid_batch_norm_size(
@@ -45,9 +54,12 @@ def hardsigmoid_batch_norm_size(
     eps=1e-05,
     inplace=False,
 ):
-    """A sixth of the errors of the normalization, and of the 1/2 that is added."""
+    """A sixth of the errors of the normalization, and of the 1/2 that is added; in training those
+    of the running statistics.
+    """
     statistics = running_mean, running_var, weight, bias, training, eps
-    return batch_norm_size(x, torch.zeros_like(x), *statistics) / 6 + 0.5
+    size = batch_norm_size(x, torch.zeros_like(x), *statistics) / 6 + 0.5
+    return with_statistics(size, x, running_mean, running_var, training, momentum)
 
 
 @fusion(
@@ -107,12 +119,15 @@ def sigmoid_batch_norm_size(
     momentum=0.1,
     eps=1e-05,
 ):
-    """Errors of the normalization through the sigmoid."""
+    """Errors of the normalization through the sigmoid; in training those of the running
+    statistics.
+    """
     statistics = running_mean, running_var, weight, bias, training
     size = batch_norm_size(input, torch.zeros_like(input), *statistics, eps)
     own = running_mean.clone(), running_var.clone()
     normalized = F.batch_norm(input, *own, weight, bias, training, momentum, eps)
-    return through(torch.sigmoid, normalized, size + normalized.abs())
+    size = through(torch.sigmoid, normalized, size + normalized.abs())
+    return with_statistics(size, input, running_mean, running_var, training, momentum)
 
 
 @fusion(
