@@ -118,8 +118,13 @@ class Process:
 
     def _unwatched(self, operation: Callable[[dict], dict]) -> Callable[[dict], dict]:
         def run(message: dict) -> dict:
-            with self.observer.apart():
-                return operation(message)
+            before = frozenset(self.observer.happened)
+            try:
+                with self.observer.apart():
+                    return operation(message)
+            finally:
+                for name in sorted(self.observer.happened - before):
+                    self.tell("only-timed", name)
 
         return run
 

@@ -114,6 +114,7 @@ class Observer(TorchDispatchMode):
         self.functions: dict[int, Any] = {}  # the candidate's launched functions, by id
         self.tell = tell
         self.witness = Witness()
+        self.happened: set[str] = set()  # events of all calls so far
         self._told: set[str] = set()
         self._around_capture: Record | None = None  # the call's own, while a graph is captured
 
@@ -183,6 +184,7 @@ class Observer(TorchDispatchMode):
     def event(self, name: str) -> None:
         """What a call did beside operators and launches, such as calling torch.compile."""
         self.record.events[name] = self.record.events.get(name, 0) + 1
+        self.happened.add(name)
 
     def launch(self, function: Any, args: tuple, kwargs: dict) -> bool:
         """Note a launch of a kernel; False when it must not happen."""

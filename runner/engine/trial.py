@@ -53,6 +53,7 @@ FLAGS = {  # what is told -> what it means: nothing wrong in itself, but no kern
     "other-library": "imports another library that computes",
     "sockets": "opens sockets",
     "storage": "takes the memory under a tensor",
+    "only-timed": "does in timed calls what it did in no other",
 }
 
 

@@ -36,7 +36,7 @@ def judged(
 
 def test_a_modest_first_run_costs_nothing_and_is_remembered() -> None:
     baselines = Baselines()
-    assert judged(baselines, run(small=(0.1, 0.09), large=(2.0, 1.9))) == ([], False)
+    assert judged(baselines, run(small=(0.1, 0.11), large=(2.0, 2.1))) == ([], False)
     assert baselines.known(DIGEST, "large") == 2.0
     assert baselines.known("1" * 64, "large") is None
 
@@ -44,6 +44,12 @@ def test_a_modest_first_run_costs_nothing_and_is_remembered() -> None:
 def test_a_large_claim_without_history_is_looked_at_where_it_is_largest() -> None:
     report = run(small=(0.1, 0.05), large=(2.0, 0.5))
     assert judged(Baselines(), report, large=1.9) == (["large"], False)
+
+
+def test_a_slow_kernel_beside_a_board_kept_busy_is_looked_at() -> None:
+    """Two processes share a board in turns: 0.9x reads as 1.8x."""
+    report = run(large=(1.8, 1.0))
+    assert judged(Baselines(), report, large=0.9) == (["large"], True)
 
 
 def test_a_slowed_baseline_is_told_and_teaches_nothing_else() -> None:

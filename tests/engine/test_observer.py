@@ -2,8 +2,10 @@
 
 import types
 
+import pytest
 import torch
 
+from runner.engine.child import Process
 from runner.engine.observer import Observer, Record
 
 TENSOR = torch.ones(64)
@@ -86,3 +88,36 @@ class TestApart:
             pass
         observer.launch(KERNEL, (TENSOR,), {})
         assert record.launches == {"scale": 1}
+
+
+class TestOnlyTimed:
+    """Nobody watches the timed calls; what begins in them alone has something to hide."""
+
+    @pytest.fixture
+    def process(self):
+        process = Process.__new__(Process)
+        process.observer = Observer()
+        process.told = []
+        process.tell = lambda *told: process.told.append(told)
+        return process
+
+    def test_a_thread_that_only_a_timed_call_starts_is_told_once(self, process):
+        timed = process._unwatched(lambda _message: process.observer.event("thread"))
+        timed({})
+        timed({})
+        assert process.told == [("only-timed", "thread")]
+
+    def test_it_is_told_where_the_call_fails_too(self, process):
+        def fails(_message):
+            process.observer.event("thread")
+            raise ValueError
+
+        with pytest.raises(ValueError):
+            process._unwatched(fails)({})
+        assert process.told == [("only-timed", "thread")]
+
+    def test_what_watched_calls_do_too_says_nothing(self, process):
+        with process.observer.watching():
+            process.observer.event("thread")
+        process._unwatched(lambda _message: process.observer.event("thread"))({})
+        assert process.told == []
