@@ -25,8 +25,11 @@ LOOKS = 3
 
 
 def pick(trial: Trial, cases: list[dict]) -> str:
-    """The case to look at, or "" where the answer says nothing: by chance, or allowed to others."""
-    if trial.contract.draws != 1 or trial.contract.delegates or not cases:
+    """The case to look at, or "" where nobody asks whose work it is, or the answer does not say: by
+    chance, or allowed to others.
+    """
+    asked = "proof" in trial.options.stages
+    if not asked or trial.contract.draws != 1 or trial.contract.delegates or not cases:
         return ""
     name: str = trial.seeds.choice(cases)["case"]
     return name

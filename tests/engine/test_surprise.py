@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmark.vocabulary import CRASHED, FORBIDDEN, PASSED, WRONG_VALUES
-from runner.engine import profiling, surprise
+from runner.engine import Options, profiling, surprise
 from runner.engine.timing import Samples
 from runner.engine.trial import Answer, Trial, Verdict
 from tests.engine.test_timing import case, trial_of
@@ -70,6 +70,12 @@ def test_where_the_answer_says_nothing_nobody_looks(change):
     trial = trial_of([CASE], 1.0)
     assert surprise.pick(trial, [CASE]) == "timed-large"
     trial.contract = replace(trial.contract, **change)
+    assert surprise.pick(trial, [CASE]) == ""
+
+
+def test_without_the_stage_that_proves_whose_work_it_is_nobody_looks():
+    trial = trial_of([CASE], 1.0)
+    trial.options = Options(stages=("load", "call", "time"))
     assert surprise.pick(trial, [CASE]) == ""
 
 
