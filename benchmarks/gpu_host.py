@@ -731,8 +731,8 @@ def text(bare: dict[str, Any]) -> str:
         "|---|---|---|---:|---:|---:|",
         *map(line, bare["runs"]),
         "",
-        "Speedup: PyTorch's time / the kernel's, with its 95 % interval. Judged in: the board's "
-        "own seconds for that candidate; they come one after another.",
+        "Speedup: PyTorch's time / the kernel's, with its 95 % interval. Judged in: the host's "
+        "seconds for that candidate, with as many in hand at once as `--jobs` says.",
         "",
         "| process | with all below it | command | variables of a site that it gets |",
         "|---|---:|---|---|",
