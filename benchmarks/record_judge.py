@@ -2,22 +2,21 @@
 
     python benchmarks/record_judge.py throughput LABEL=REPORT.json...   # of kbx evaluate
     python benchmarks/record_judge.py repeatability FIRST.json SECOND.json
-    python benchmarks/record_judge.py exploits SELFTEST.json            # of tests.gpu.selftest
-    python benchmarks/record_judge.py timer TIMER.json SELFTEST.json    # of tests.gpu.timer, too
+    python benchmarks/record_judge.py exploits SELFTEST.json...         # of tests.gpu.selftest
+    python benchmarks/record_judge.py timer [TIMER.json] SELFTEST.json  # of tests.gpu.timer, too
     python benchmarks/record_judge.py proof PROOF.json... [REPORT.json]  # of kbx prove, and one of
                                                            # kbx evaluate that names the hardware
 
 Each writes `judge-WHAT.md` and `.json` (proof: `suite-proof`); `--note TEXT` and `--command TEXT`
-may be given several times.
+may be given several times. What an earlier record holds is kept where it is given, too, first:
+exploits and proof take its `.json` as one more file, throughput takes `LABEL=RECORD.json#LABEL`.
 """
 
 import argparse
-import json
 import statistics
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 import records
 
@@ -47,11 +46,6 @@ def main() -> None:
     records.write(name, bare, "\n".join(lines))
 
 
-def read(path: str) -> dict:
-    found: dict = json.loads(Path(path).read_text())
-    return found
-
-
 def environment(report: dict) -> dict:
     """Hardware and versions, whether others compiled meanwhile, and the judge's version."""
     return {
@@ -77,11 +71,13 @@ def table(columns: list[str], rows: list[list]) -> list[str]:
 
 
 def throughput(files: list[str]) -> Record:
-    reports = {label: read(path) for label, _, path in (one.partition("=") for one in files)}
-    figures = {label: speed(report) for label, report in reports.items()}
+    places = {label: place for label, _, place in (one.partition("=") for one in files)}
+    figures = {
+        label: records.row(place) or speed(records.read(place)) for label, place in places.items()
+    }
     first = next(iter(figures.values()))
     bare = {
-        "environment": environment(next(iter(reports.values()))),
+        "environment": environment(records.read(next(iter(places.values())))),
         **{name: first[name] for name in SPEED},
         "reports": figures,
     }
@@ -109,7 +105,7 @@ def throughput(files: list[str]) -> Record:
     names = list(dict.fromkeys(name for row in told.values() for name in row["time_steps"]))
     body += table(
         ["", *told],
-        [[name, *(row["time_steps"].get(name, 0.0) for row in told.values())] for name in names],
+        [[name, *(row["time_steps"].get(name, "") for row in told.values())] for name in names],
     )
     return "How fast the judge judges", bare, body
 
@@ -157,13 +153,13 @@ def middle(runs: list[dict], stage: str) -> float | None:
 
 
 def repeatability(files: list[str]) -> Record:
-    first, second = (by_candidate(read(path)) for path in files)
+    first, second = (by_candidate(records.read(path)) for path in files)
     both = sorted(set(first) & set(second))
     rows = [ratio_row(key, first[key], second[key]) for key in both]
     ratios = sorted(row["ratio"] for row in rows)
     long = [row["ratio"] for row in rows if row["shortest_ms"] >= LONG_MS]
     bare = {
-        "environment": environment(read(files[0])),
+        "environment": environment(records.read(files[0])),
         "candidates": len(rows),
         "within_2_percent": held(ratios),
         "long": len(long),
@@ -228,11 +224,12 @@ def quantiles(values: list[float]) -> dict[str, float]:
 
 
 def exploits(files: list[str]) -> Record:
-    """Of one run, or of several that tried a part each: of a submission that was tried twice the
-    later file counts.
+    """Of one run, or of several that tried a part each, an earlier record among them: of a
+    submission that was tried twice the later file counts.
     """
-    reports = [read(path) for path in files]
-    tried = {row["name"]: row for report in reports for row in report["exploits"]["rows"]}
+    reports = [records.read(path) for path in files]
+    parts = [report.get("exploits", report) for report in reports]
+    tried = {row["name"]: row for part in parts for row in part["rows"]}
     rows = [tried[name] for name in sorted(tried)]
     honest = [row for row in rows if row["honest"]]
     cheats = [row for row in rows if not row["honest"]]
@@ -241,15 +238,15 @@ def exploits(files: list[str]) -> Record:
         "total": len(cheats),
         "honest_passed": sum(row["caught"] for row in honest),
         "honest_total": len(honest),
-        "files": max(report["exploits"].get("files", 0) for report in reports),
+        "files": max(part.get("files", 0) for part in parts),
         "rows": rows,
-        "environment": environment(reports[0]),
+        "environment": environment(reports[-1]),
     }
     body = [
         f"Caught: {bare['caught']} of {bare['total']} cheats get the verdict that they must. "
         f"Honest controls: {bare['honest_passed']} of {bare['honest_total']} pass without a "
         f"doubt held against them. {len(rows)} of the folder's {bare['files']} submissions were "
-        "tried on this board.",
+        "tried on a board.",
         "",
         *table(
             ["submission", "catalogue", "must get", "got", ""],
@@ -267,19 +264,25 @@ def exploits(files: list[str]) -> Record:
 
 
 def timer(files: list[str]) -> Record:
-    known, selftest = read(files[0]), read(files[1])
+    """What was not measured is neither met nor missed."""
+    known, selftest = records.read(files[0]), records.read(files[-1])
+    known = known.get("timer", known)
     rows = [*known_durations(known), *seen(selftest)]
     bare = {
         "all_met": all(row["met"] for row in rows),
+        "not_measured": sum(row["met"] is None for row in rows),
         "rows": rows,
         "readings": known,
         "environment": environment(selftest),
     }
     body = table(
         ["acceptance", "measured", "asked for", "met"],
-        [[r["what"], r["measured"], r["asked"], "yes" if r["met"] else "**no**"] for r in rows],
+        [[r["what"], r["measured"], r["asked"], MET[r["met"]]] for r in rows],
     )
     return "What the timer must meet, and does", bare, body
+
+
+MET = {True: "yes", False: "**no**", None: "not measured"}
 
 
 def known_durations(known: dict) -> list[dict]:
@@ -296,28 +299,29 @@ def known_durations(known: dict) -> list[dict]:
 
 
 def seen(selftest: dict) -> list[dict]:
-    inside = sum(row["contains_one"] for row in selftest["baseline"])
-    total = len(selftest["baseline"])
-    slower = sum(row["seen"] for row in selftest["slower"])
-    planted = len(selftest["slower"])
-    twice = [abs(row["ratio"] - 1) for row in selftest["twice"]]
+    inside = [row["contains_one"] for row in selftest.get("baseline", ())]
+    slower = [row["seen"] for row in selftest.get("slower", ())]
+    twice = [abs(row["ratio"] - 1) for row in selftest.get("twice", ())]
     return [
         requirement(
             "PyTorch against itself: the interval contains 1",
-            f"{inside} of {total}", "93 of 100", inside >= 0.93 * total,
+            f"{sum(inside)} of {len(inside)}", "93 of 100",
+            sum(inside) >= 0.93 * len(inside) if inside else None,
         ),
         requirement(
             "a planted slow-down of 2 % is seen",
-            f"{slower} of {planted}", "9 of 10", slower >= 0.9 * planted,
+            f"{sum(slower)} of {len(slower)}", "9 of 10",
+            sum(slower) >= 0.9 * len(slower) if slower else None,
         ),
         requirement(
             "the same candidate judged twice",
-            f"at most {max(twice):.2%} apart (n = {len(twice)})", "within 2 %", max(twice) < HELD,
+            f"at most {max(twice):.2%} apart (n = {len(twice)})" if twice else "0 of 0",
+            "within 2 %", max(twice) < HELD if twice else None,
         ),
     ]  # fmt: skip
 
 
-def requirement(what: str, measured: str, asked: str, met: bool) -> dict:
+def requirement(what: str, measured: str, asked: str, met: bool | None) -> dict:
     return {"what": what, "measured": measured, "asked": asked, "met": met}
 
 
@@ -325,8 +329,10 @@ def requirement(what: str, measured: str, asked: str, met: bool) -> dict:
 
 
 def proof(files: list[str]) -> Record:
-    """Of one run, or of several: of a task that was proven twice the later file counts."""
-    found = [read(path) for path in files]
+    """Of one run, or of several, an earlier record among them: of a task that was proven twice the
+    later file counts.
+    """
+    found = [records.read(path) for path in files]
     reports = [report for report in found if "rows" in report]
     proven = {row["task"]: row for report in reports for row in report["rows"]}
     rows = list(proven.values())

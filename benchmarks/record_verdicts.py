@@ -3,9 +3,14 @@
     python benchmarks/record_verdicts.py NAME --title TITLE [--command TEXT] LABEL=REPORT.json ...
 
 The record has a table of verdicts by label and category of outcome; every figure is counted here.
+A recording (`samples/recorded/*.json.gz`) counts as a report, but knows of no line that was refused
+or declined: `--refused LABEL=N`, `--declined LABEL=N`. A label that is given again is of the same
+method: of a candidate that was judged twice the later file counts. `LABEL=RECORD.json#LABEL` keeps
+what an earlier record says.
 """
 
 import argparse
+import gzip
 import json
 import statistics
 from collections import Counter
@@ -14,6 +19,8 @@ from pathlib import Path
 
 import records
 
+from benchmark.suite import registry
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -21,20 +28,51 @@ def main() -> None:
     parser.add_argument("--title", required=True)
     parser.add_argument("--command", action="append", default=[], help="may be given several times")
     parser.add_argument("--note", action="append", default=[], help="a paragraph for the record")
+    for word in ("refused", "declined"):
+        parser.add_argument(f"--{word}", action="append", default=[], metavar="LABEL=N")
     parser.add_argument("--date", default=f"{datetime.now(UTC):%Y-%m-%d}")
     parser.add_argument("reports", nargs="+", help="LABEL=PATH")
     chosen = parser.parse_args()
-    reports = {
-        label: json.loads(Path(path).read_text())
-        for label, _, path in (pair.partition("=") for pair in chosen.reports)
-    }
+    rows: dict[str, dict] = {}
+    reports: dict[str, dict] = {}
+    for label, _, place in (pair.partition("=") for pair in chosen.reports):
+        earlier = records.row(place)
+        if earlier:
+            rows[label] = earlier
+        else:
+            reports[label] = joined(reports.get(label), read(place))
+            rows[label] = figures(reports[label])
+    for word in ("refused", "declined"):
+        for label, _, count in (pair.partition("=") for pair in getattr(chosen, word)):
+            rows[label][word] += int(count)
     bare = {
         "date": chosen.date,
         "environment": environment(next(iter(reports.values()))),
         "commands": chosen.command,
-        "reports": {label: figures(report) for label, report in reports.items()},
+        "reports": rows,
     }
     records.write(chosen.name, bare, page(chosen.title, bare, chosen.note))
+
+
+def read(path: str) -> dict:
+    """A report, or a recording, which leaves out categories and what was not judged."""
+    if not path.endswith(".gz"):
+        return records.read(path)
+    found: dict = json.loads(gzip.decompress(Path(path).read_bytes()))
+    for run in found["runs"]:
+        run["category"] = registry.get(run["task"]).category
+    return {"declined": [], "refused": [], **found}
+
+
+def joined(first: dict | None, later: dict) -> dict:
+    if first is None:
+        return later
+    runs = {(run["task"], run["round"]): run for run in [*first["runs"], *later["runs"]]}
+    both = {
+        name: [*first.get(name, ()), *later.get(name, ())]
+        for name in ("declined", "refused", "failed")
+    }
+    return {**first, **both, "runs": list(runs.values())}
 
 
 def environment(report: dict) -> dict:
@@ -50,7 +88,8 @@ def environment(report: dict) -> dict:
 def figures(report: dict) -> dict:
     """What one report holds, counted."""
     runs = report["runs"]
-    speedups = sorted(run["speedup"] for run in runs if run["speedup"])
+    speedups = sorted(run["speedup"] for run in runs if run.get("speedup"))
+    seconds = [run["seconds"]["total"] for run in runs if "total" in run.get("seconds", {})]
     return {
         "judged": len(runs),
         "verdicts": dict(Counter(run["verdict"] for run in runs).most_common()),
@@ -66,11 +105,7 @@ def figures(report: dict) -> dict:
         "solved_by_category": tasks_by_category(
             [run for run in runs if run["verdict"] == "passed" and not run.get("suspect")]
         ),
-        "seconds_per_candidate_median": round(
-            statistics.median(run["seconds"]["total"] for run in runs), 2
-        )
-        if runs
-        else None,
+        "seconds_per_candidate_median": round(statistics.median(seconds), 2) if seconds else None,
     }
 
 
@@ -139,7 +174,7 @@ def speed_table(reports: dict) -> list[str]:
 def category_table(reports: dict) -> list[str]:
     """Tasks solved, in whichever round, of those judged."""
     labels = list(reports)
-    names = sorted({name for row in reports.values() for name in row["tasks_by_category"]})
+    names = sorted({name for row in reports.values() for name in row.get("tasks_by_category", {})})
     lines = ["| tasks solved | " + " | ".join(labels) + " |", "|---|" + "---:|" * len(labels)]
     for name in (*names, None):
         cells = " | ".join(_solved(reports[label], name) for label in labels)
@@ -148,8 +183,8 @@ def category_table(reports: dict) -> list[str]:
 
 
 def _solved(row: dict, category: str | None) -> str:
-    solved, tasks = row["solved_by_category"], row["tasks_by_category"]
-    if category is None:
+    solved, tasks = row["solved_by_category"], row.get("tasks_by_category", {})
+    if category is None and tasks:
         return f"{sum(solved.values())} of {sum(tasks.values())}"
     return f"{solved.get(category, 0)} of {tasks[category]}" if category in tasks else ""
 

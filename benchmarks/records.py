@@ -13,11 +13,24 @@ def write(name: str, bare: dict, text: str, folder: Path = FOLDER) -> None:
     (folder / f"{name}.md").write_text(text)
 
 
+def read(path: str) -> dict:
+    found: dict = json.loads(Path(path).read_text())
+    return found
+
+
+def row(place: str) -> dict | None:
+    """Of `RECORD.json#LABEL`: what an earlier record says of that report; None of a report's own
+    path.
+    """
+    path, _, label = place.partition("#")
+    return dict(read(path)["reports"][label]) if label else None
+
+
 def environment(report: dict) -> dict:
     """Hardware and versions, out of a report of `kbx evaluate` or of the judge's self-test."""
     found = report["environment"]
     device = found.get("device", {})
-    names = ("python", "torch", "triton", "cuda", "platform")
+    names = ("python", "torch", "triton", "cuda")
     return {
         "gpu": device.get("name"),
         "architecture": device.get("architecture"),
@@ -28,9 +41,10 @@ def environment(report: dict) -> dict:
 
 def hardware(found: dict) -> str:
     """The same in a sentence or two."""
+    architecture = f" ({found['architecture']})" if found["architecture"] else ""
     driver = f", driver {found['driver']}" if found["driver"] else ""
     return (
-        f"Hardware: {found['gpu']} ({found['architecture']}){driver}. Python {found['python']}, "
+        f"Hardware: {found['gpu']}{architecture}{driver}. Python {found['python']}, "
         f"torch {found['torch']}, triton {found['triton']}, CUDA {found['cuda']}."
     )
 
