@@ -36,6 +36,7 @@ FEWER_SAMPLES = ((20.0, 1), (8.0, 2), (2.0, 4), (0.03, 5))
 CASE_SECONDS = 1.5  # after these a case gets no more blocks than it needs at least
 MORE_SECONDS = 16.0  # ... but for so long where its speedup could not be stated otherwise
 BLOCKS_A_STEP = 4  # ABBA: two pairs
+SIDES = ("PyTorch", "the candidate")
 # Outputs a case: one of the first block, and one that nobody can foresee, if any.
 MOST_VERIFIED, AGAIN = 2, 0.3
 ROW_MS = 10.0
@@ -69,11 +70,23 @@ class Samples:
         return median(self.times)
 
 
+@dataclass(frozen=True)
+class Plan:
+    """Of a case's blocks: the spin in microseconds, the samples, and the sides whose host takes
+    longer to queue a call than that, so that its time is in the call's.
+    """
+
+    spin: float
+    samples: int
+    unhidden: tuple[str, ...] = ()
+
+
 @dataclass
 class CaseTimes:
-    """The pairs of one case as they come in."""
+    """The pairs of one case as they come in; `unhidden` as in its plan."""
 
     pairs: list[Pair] = field(default_factory=list)
+    unhidden: tuple[str, ...] = ()
     verified: int = 0
     left_out: int = 0  # times four blocks, for the board's sake
 
@@ -120,12 +133,13 @@ def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = 
     """
     bring_up(trial)
     with trial.steps.step("warm-up"):
-        spin, samples = plan(trial, case)
+        planned = plan(trial, case)
+    spin, samples = planned.spin, planned.samples
     with trial.steps.step("profiler"):
         activity, busy = profile(trial, case, calls=1)
     if "proof" in trial.options.stages:
         require_own(trial, case, activity)
-    found = CaseTimes()
+    found = CaseTimes(unhidden=planned.unhidden)
     until = time.monotonic() + CASE_SECONDS
     while len(found.pairs) * 2 < trial.options.max_blocks:
         until += rest(trial)
@@ -222,18 +236,24 @@ def _require_steady(trial: Trial, found: CaseTimes, reason: str) -> None:
         raise BoardFailure(f"the board does not run steadily: {reason}")
 
 
-def plan(trial: Trial, case: dict) -> tuple[float, int]:
-    """Warm both sides up; the spin in microseconds that hides the slower host, and samples a block.
-    Equal on both sides.
-    """
+def plan(trial: Trial, case: dict) -> Plan:
+    """Warm both sides up; what hides the slower host, equal on both sides."""
     first = both_blocks(trial, case, WARM_SAMPLES[0], WARM_SPIN)
     spin, samples = shape(trial, first)
     if max(side.median for side in first) > LONG_MS:
-        return spin, samples
+        return Plan(spin, samples, unhidden(first, spin))
     second = both_blocks(trial, case, WARM_SAMPLES[1], spin)
     pairs = zip(first, second, strict=True)
-    hosts = [host_ms(*pair, spin - WARM_SPIN) for pair in pairs]
-    return spin_for(hosts), samples_for(trial, second)
+    spin = spin_for([host_ms(*pair, spin - WARM_SPIN) for pair in pairs])
+    return Plan(spin, samples_for(trial, second), unhidden(second, spin))
+
+
+def unhidden(sides: Sequence[Samples], spin: float) -> tuple[str, ...]:
+    """Of PyTorch and the candidate, those who take longer to queue a call than the spin lasts:
+    they wait for the board in its middle, or launch more than a board queues.
+    """
+    names = zip(SIDES, sides, strict=True)
+    return tuple(name for name, side in names if median(side.queued) * 1e3 > spin)
 
 
 def both_blocks(trial: Trial, case: dict, samples: int, spin: float) -> tuple[Samples, Samples]:
@@ -557,7 +577,20 @@ def conclude(trial: Trial, cases: list[dict], timed: list[CaseTimes]) -> None:
     report = trial.report
     if loose:
         report.add("wide-interval", "; ".join(loose), "time")
+    tell_of_hosts(trial, cases, timed)
     report.speedup, report.speedup_low, report.speedup_high = _rounded(total)
+
+
+def tell_of_hosts(trial: Trial, cases: list[dict], timed: list[CaseTimes]) -> None:
+    """A finding that names the cases in which a time is the host's, too."""
+    named = [
+        f"{case['case']} ({' and '.join(found.unhidden)})"
+        for case, found in zip(cases, timed, strict=True)
+        if found.unhidden
+    ]
+    if named:
+        text = "the host's time is in the call's, so that other hosts may find other speedups: "
+        trial.report.add("host-time", text + ", ".join(named), "time")
 
 
 def _clocks(trial: Trial) -> dict:

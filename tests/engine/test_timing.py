@@ -204,6 +204,26 @@ class TestSpin:
         assert timing.spin_for([500.0]) == protocol.MOST_SPIN
 
 
+class TestUnhidden:
+    """An H200's hosts differed by a third in what PyTorch's `det` takes: say where it can be so."""
+
+    def test_a_call_that_is_queued_while_the_board_spins_has_only_the_board_s_time(self):
+        assert timing.unhidden([block(0.1), block(0.2)], spin=320.0) == ()
+
+    def test_one_that_takes_longer_to_queue_is_named(self):
+        assert timing.unhidden([block(4.0), block(0.2)], spin=1520.0) == ("PyTorch",)
+        assert timing.unhidden([block(0.1), block(320.0)], spin=1e4) == ("the candidate",)
+
+    def test_cases_with_hosts_in_their_times_are_told_together(self):
+        trial = trial_of([case("one"), case("two"), case("three")], 1.0)
+        timed = [times(STEADY), times(STEADY), times(STEADY)]
+        timed[0].unhidden, timed[2].unhidden = ("PyTorch",), timing.SIDES
+        timing.conclude(trial, list(trial.contract.cases), timed)
+        (finding,) = trial.report.findings
+        assert finding.code == "host-time"
+        assert finding.message.endswith("one (PyTorch), three (PyTorch and the candidate)")
+
+
 class TestConclude:
     def test_steady_times_are_stated_without_a_finding(self):
         trial = trial_of([case("one")], 1.0)
