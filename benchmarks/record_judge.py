@@ -7,9 +7,10 @@
     python benchmarks/record_judge.py proof PROOF.json... [REPORT.json]  # of kbx prove, and one of
                                                            # kbx evaluate that names the hardware
 
-Each writes `judge-WHAT.md` and `.json` (proof: `suite-proof`); `--note TEXT` and `--command TEXT`
-may be given several times. What an earlier record holds is kept where it is given, too, first:
-exploits and proof take its `.json` as one more file, throughput takes `LABEL=RECORD.json#LABEL`.
+Each writes `judge-WHAT.md` and `.json`, proof and proof-cpu `suite-proof` and `suite-proof-cpu`;
+`--note TEXT` and `--command TEXT` may be given several times. What an earlier record holds is kept
+where it is given, too, first: exploits and proof take its `.json` as one more file, throughput
+takes `LABEL=RECORD.json#LABEL`.
 """
 
 import argparse
@@ -377,6 +378,7 @@ RECORDS: dict[str, tuple[str, Callable[[list[str]], Record]]] = {
     "exploits": ("judge-exploits", exploits),
     "timer": ("judge-timer", timer),
     "proof": ("suite-proof", proof),
+    "proof-cpu": ("suite-proof-cpu", proof),
 }
 
 
