@@ -41,6 +41,31 @@ class Stop(BaseException):
     """Ctrl-C, or SIGTERM. No `Exception`: what catches those must not swallow it."""
 
 
+class Ending:
+    """The word to end. It is raised where it comes, which cuts waiting short; and remembered, as
+    code of others may wrap or swallow what is raised in its middle.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def listen(self) -> None:
+        """From now on."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._come)
+
+    def _come(self, _number: int, _frame: FrameType | None) -> None:
+        for again in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(again, signal.SIG_IGN)  # ending takes seconds, and is not interrupted
+        self.asked = True
+        raise Stop
+
+    def heed(self) -> None:
+        """Raise Stop if it came."""
+        if self.asked:
+            raise Stop
+
+
 @dataclass(frozen=True)
 class Plan:
     """Where the demo lives and what judges it."""
@@ -75,23 +100,20 @@ def command(exit_when_judged: bool, port: int, gpu: str, state: Path) -> None:
     """Set up a site with our samples, judge them, and serve it until Ctrl-C."""
     console = Console()
     refuse_port_in_use(port)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _raise_stop)
+    ending = Ending()
+    ending.listen()
     try:
         plan = replace(planned(state.resolve(), port, gpu), trust=must_trust(console))
         set_up(plan, console)
-        lost = serve(plan, console, exit_when_judged)
-    except Stop:
+        ending.heed()
+        lost = serve(plan, console, exit_when_judged, ending)
+    except BaseException:
+        if not ending.asked:
+            raise
         console.print("stopped")
         return
     if lost:
         raise click.ClickException(f"{lost} judgements were lost: see {plan.state / 'worker.log'}")
-
-
-def _raise_stop(number: int, frame: FrameType | None) -> None:
-    for again in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(again, signal.SIG_IGN)  # ending takes seconds, and is not to be interrupted
-    raise Stop
 
 
 def refuse_port_in_use(port: int) -> None:
@@ -180,7 +202,7 @@ def manage(plan: Plan, *arguments: str) -> str:
     return done.stdout
 
 
-def serve(plan: Plan, console: Console, exit_when_judged: bool) -> int:
+def serve(plan: Plan, console: Console, exit_when_judged: bool, ending: Ending) -> int:
     """Start everything, show progress, end everything. Returns the number of lost judgements."""
     adopt()
     children: list[Child] = []
@@ -189,7 +211,7 @@ def serve(plan: Plan, console: Console, exit_when_judged: bool) -> int:
         wait_for_web(plan, children[0])
         console.print(f"[bold]{plan.address}[/bold]  (Ctrl-C stops all of it)", highlight=False)
         children.append(worker(plan))
-        return watch(plan, children, console, exit_when_judged)
+        return watch(plan, children, console, exit_when_judged, ending)
     finally:
         stop_all(children[::-1], GRACE_SECONDS)
         end_orphans()
@@ -229,7 +251,9 @@ def wait_for_web(plan: Plan, child: Child) -> None:
     raise click.ClickException(f"the site did not start: see {plan.state / 'web.log'}")
 
 
-def watch(plan: Plan, children: Sequence[Child], console: Console, until_judged: bool) -> int:
+def watch(
+    plan: Plan, children: Sequence[Child], console: Console, until_judged: bool, ending: Ending
+) -> int:
     """Show how far the samples are until they are judged, then wait unless told to end."""
     import django
 
@@ -241,6 +265,7 @@ def watch(plan: Plan, children: Sequence[Child], console: Console, until_judged:
         line = progress.add_task("", total=None)
         told = 0.0
         while True:
+            ending.heed()
             for child in children:
                 if not child.is_alive:
                     log = plan.state / f"{child.name}.log"

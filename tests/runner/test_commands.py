@@ -1,5 +1,6 @@
 """The commands of this package: what they refuse, in words, and what they leave behind."""
 
+import contextlib
 import io
 import os
 import signal
@@ -93,6 +94,47 @@ def test_demo_serves_at_the_address_it_prints_and_ends_all_of_it(tmp_path: Path)
         rest = running.stdout.read()
     assert "stopped" in rest
     assert processes_of(tmp_path) == []
+
+
+@pytest.fixture
+def signals_as_before():
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+class Wraps:
+    """Before Python 3.12 what a class's making raises becomes a RuntimeError."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def wrapping(*_: object) -> None:
+    type("InTheMiddleOfAnImport", (), {"part": Wraps()})
+
+
+def swallowing(*_: object) -> None:
+    with contextlib.suppress(BaseException):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.parametrize("busy", [wrapping, swallowing])
+@pytest.mark.usefixtures("signals_as_before")
+def test_demo_ends_wherever_the_word_to_end_strikes(monkeypatch, tmp_path, busy) -> None:
+    went_on: list[object] = []
+    monkeypatch.setattr(demo, "set_up", busy)
+    monkeypatch.setattr(demo, "serve", lambda *given: went_on.append(given))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    options = ["--port", port, "--gpu", "cpu", "--state", str(tmp_path)]
+    done = CliRunner().invoke(demo.command, options)
+    assert done.exit_code == 0, done.output
+    assert done.output.strip().endswith("stopped")
+    assert went_on == []
 
 
 def test_worker_says_which_devices_there_are(tmp_path: Path) -> None:
