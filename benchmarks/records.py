@@ -43,9 +43,10 @@ def hardware(found: dict) -> str:
     """The same in a sentence or two."""
     architecture = f" ({found['architecture']})" if found["architecture"] else ""
     driver = f", driver {found['driver']}" if found["driver"] else ""
+    cuda = f", CUDA {found['cuda']}" if found["cuda"] else ""
     return (
         f"Hardware: {found['gpu']}{architecture}{driver}. Python {found['python']}, "
-        f"torch {found['torch']}, triton {found['triton']}, CUDA {found['cuda']}."
+        f"torch {found['torch']}, triton {found['triton']}{cuda}."
     )
 
 
