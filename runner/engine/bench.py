@@ -27,6 +27,7 @@ from runner.engine.activity import (
     summarize,
 )
 from runner.engine.compiled import CompiledReferences
+from runner.engine.driver import Gathering, reset_persisting
 from runner.engine.memory import ease_memory, give_back_memory
 from runner.engine.protocol import FAILED, LEAST_SPIN, MOST_SPIN, NEXT, SEED
 
@@ -62,8 +63,8 @@ def _synchronize(_device: torch.device) -> None:
 
 @dataclass
 class Block:
-    """What a block needs: how many samples, the spin in microseconds, whether to wait for all
-    streams before the end.
+    """What a block needs: how many samples, the spin in microseconds, whether a call ends only with
+    the work on all streams.
     """
 
     samples: int
@@ -83,12 +84,12 @@ class Stopwatch:
         self.properties = torch.cuda.get_device_properties(self.device)
         size = max(FLUSH_BYTES, 2 * int(getattr(self.properties, "L2_cache_size", 0)))
         self._flush = torch.empty(size, dtype=torch.int8, device=self.device)
-        self._reset_persisting = persisting_reset()
         self.stream = _current_stream(self.device)
+        self._gathering = Gathering()
 
     def flush(self) -> None:
         """Leave nothing of use in the L2, nor lines that were asked to stay."""
-        self._reset_persisting()
+        reset_persisting()
         _zero_(self._flush)
 
     def sample(self, call: Callable[[], Any], block: Block) -> tuple[Any, Any, Any, float]:
@@ -102,7 +103,7 @@ class Stopwatch:
         queued = _now() - began
         self._check_stream()
         if block.join:
-            _synchronize(self.device)
+            self._gather()
         _record(end, self.stream)
         return result, start, end, queued
 
@@ -110,6 +111,13 @@ class Stopwatch:
         if _current_stream(self.device) != self.stream:
             _set_stream(self.stream)
             raise StreamLeft("the call switched the current CUDA stream and did not switch back")
+
+    def _gather(self) -> None:
+        """What comes next on our stream comes after the work on all streams. An old driver leaves
+        it to the host to wait, whose time is in the reading then.
+        """
+        if not self._gathering.wait(self.stream.cuda_stream):
+            _synchronize(self.device)
 
     def heat(self, seconds: float = HEATER_SECONDS) -> None:
         """Bring the clocks up from idle, with little power: a board that was heated up to its power
@@ -121,9 +129,12 @@ class Stopwatch:
             _sleep(HEATER_CYCLES)
             _synchronize(self.device)
 
-    def event_ms(self) -> float:
-        """What two events read, in ms, with nothing between them: the stopwatch's own part."""
-        block = Block(1, LEAST_SPIN, join=False)
+    def event_ms(self, join: bool = False) -> float:
+        """What two events read, in ms, with nothing between them: the stopwatch's own part. Where
+        the host would have to wait for all streams, it is that of a call which needs no such wait:
+        a host's time is too uncertain to be taken off.
+        """
+        block = Block(1, LEAST_SPIN, join=join and self._gathering.usable)
         events = [self.sample(lambda: None, block)[1:3] for _ in range(EMPTY_SAMPLES)]
         _synchronize(self.device)
         return _median(_elapsed(start, end) for start, end in events)
@@ -139,18 +150,6 @@ class Stopwatch:
         _synchronize(self.device)
         milliseconds = _median(_elapsed(start, end) for start, end in events)
         return COPY_BYTES / (milliseconds / 1e3)
-
-
-def persisting_reset() -> Callable[[], object]:
-    """The driver's call that frees L2 lines marked as persisting, or nothing where it doesn't
-    exist.
-    """
-    import ctypes
-
-    try:
-        return ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
-    except (OSError, AttributeError):
-        return lambda: None
 
 
 def lockstep(
@@ -243,11 +242,15 @@ class RefereeBench:
         return {"ok": True}
 
     def board(self, _message: dict, _descriptors: list[int]) -> dict:
-        """What the board can do, measured: bytes per second, the events' own ms; and its L2 in
-        bytes.
+        """What the board can do, measured: bytes per second, the events' own ms, also of a call
+        that ends with all streams; and its L2 in bytes.
         """
         self.watch.heat()
-        found = {"bandwidth": self.watch.copy_bandwidth(), "event_ms": self.watch.event_ms()}
+        found = {
+            "bandwidth": self.watch.copy_bandwidth(),
+            "event_ms": self.watch.event_ms(),
+            "joined_event_ms": self.watch.event_ms(join=True),
+        }
         ease_memory()
         return {"ok": True, **found, "l2": int(self.watch.properties.L2_cache_size)}
 

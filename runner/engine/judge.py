@@ -191,7 +191,11 @@ class Judge(Started):
         if self._board is None:
             found = self._any_referee.ask({"op": "board"}, 120.0)
             self._board = physics.Board(
-                found["bandwidth"], found["l2"], self.device.architecture, found["event_ms"]
+                found["bandwidth"],
+                found["l2"],
+                self.device.architecture,
+                found["event_ms"],
+                found["joined_event_ms"],
             )
         return self._board
 

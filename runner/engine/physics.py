@@ -41,17 +41,20 @@ PEAKS: dict[str, dict[str, float]] = {
 @dataclass(frozen=True)
 class Board:
     """What this board can do: measured bytes per second of a large copy, L2 in bytes, architecture
-    ("sm_90"); and the ms that two events read with nothing between them.
+    ("sm_90"); and the ms that two events read with nothing between them, in a call that ends with
+    its stream and in one that ends with all streams.
     """
 
     bandwidth: float
     l2: int
     architecture: str
     event_ms: float = 0.0
+    joined_event_ms: float = 0.0
 
-    def net(self, times: Sequence[float]) -> tuple[float, ...]:
+    def net(self, times: Sequence[float], joined: bool = False) -> tuple[float, ...]:
         """Readings in ms without the events' own part. What remains is never nothing."""
-        return tuple(max(time - self.event_ms, 0.25 * self.event_ms) for time in times)
+        own = self.joined_event_ms if joined else self.event_ms
+        return tuple(max(time - own, 0.25 * self.event_ms) for time in times)
 
     def peak(self, dtype: str) -> float | None:
         """FLOP/s in a dtype, None where the table doesn't know."""

@@ -69,7 +69,7 @@ def prove_by_time(trial: Trial) -> None:
         if any(not one.on_our_stream for one in activity) or _names_streams(trial):
             trial.joined.add(case["case"])
             trial.report.add(
-                "streams", "uses streams of its own: timed with a device-wide wait", "proof"
+                "streams", "uses streams of its own: timed until all streams are done", "proof"
             )
         _require(trial, case, share, activity)
 

@@ -121,6 +121,7 @@ def measure(trial: Trial) -> None:
         "copy_bytes_per_second": board.bandwidth,
         "l2_bytes": board.l2,
         "event_ms": board.event_ms,
+        "joined_event_ms": board.joined_event_ms,
     }
     trial.report.environment["time_steps"] = trial.steps.to_json()
     trial.later.append(functools.partial(conclude, trial, cases, timed))
@@ -150,7 +151,8 @@ def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = 
             found.left_out += 1
             _require_steady(trial, found, reason)
             continue
-        found.pairs += [Pair(board.net(one), board.net(other)) for one, other in pairs]
+        joined = case["case"] in trial.joined
+        found.pairs += [Pair(board.net(one), board.net(other, joined)) for one, other in pairs]
         if surprised and len(found.pairs) == len(pairs):
             with trial.steps.step("kernels switched off"):
                 surprise.look(

@@ -49,10 +49,13 @@ class TestUnsteady:
 
 
 class TestNetTimes:
-    BOARD = Board(4e12, 60 << 20, "sm_90", event_ms=0.002)
+    BOARD = Board(4e12, 60 << 20, "sm_90", event_ms=0.002, joined_event_ms=0.005)
 
     def test_the_events_own_part_is_no_part_of_a_call(self):
         assert self.BOARD.net([0.102, 1.002]) == pytest.approx((0.1, 1.0))
+
+    def test_a_call_that_ends_with_all_streams_has_a_part_of_its_own(self):
+        assert self.BOARD.net([0.105, 0.004], joined=True) == pytest.approx((0.1, 0.0005))
 
     def test_a_call_is_never_nothing(self):
         assert self.BOARD.net([0.002, 0.0001]) == pytest.approx((0.0005, 0.0005))

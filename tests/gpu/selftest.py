@@ -121,6 +121,12 @@ def exploit_line(row: dict, number: int, total: int) -> str:
     )
 
 
+def doubts_of(run: dict) -> str:
+    """What a suspect run's findings say; their codes alone don't tell by how much."""
+    doubts = [one["message"] for one in run.get("findings", ()) if "suspect" in one["code"]]
+    return "; ".join(doubts) if run.get("suspect") else ""
+
+
 def summary_of(rows: list[dict], files: int) -> dict:
     """How many cheats got their verdict and how many honest controls passed, of those tried so
     far.
@@ -333,7 +339,7 @@ class Selftest:
             "caught": caught,
             "against_honest": ratio,
             "findings": sorted({finding["code"] for finding in run.get("findings", ())}),
-            "detail": run["detail"][:300],
+            "detail": (run["detail"] or doubts_of(run))[:300],
         }
 
     def run(self, parts: list[str], path: Path) -> int:

@@ -1,12 +1,15 @@
 """The judge on a real board: short; `python -m tests.gpu.selftest` is the long one."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from runner.engine import Candidate, Judge, Limits, Options, find_devices
+from runner.engine.bench import Block, Stopwatch
 from tests.gpu.sources import as_baseline, with_wrong_constant
 
 pytestmark = pytest.mark.gpu
@@ -43,6 +46,25 @@ def test_a_wrong_constant_fails(judge: Judge) -> None:
 def test_pytorch_itself_is_forbidden(judge: Judge) -> None:
     source = as_baseline("relu", "torch.nn.functional.relu")
     assert judge.judge(Candidate("relu", source)).verdict == "forbidden"
+
+
+@pytest.mark.parametrize(("join", "seen"), [(True, True), (False, False)])
+def test_a_call_that_ends_with_all_streams_is_read_without_the_host(join: bool, seen: bool) -> None:
+    watch, aside = Stopwatch("cuda:0"), torch.cuda.Stream()
+    spin = 20_000_000  # cycles: about 10 ms
+
+    def call() -> None:
+        with torch.cuda.stream(aside):
+            torch.cuda._sleep(spin)
+
+    watch.sample(call, Block(1, 100.0, join))
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    _, start, end, _ = watch.sample(call, Block(1, 100.0, join))
+    host = time.perf_counter() - began
+    torch.cuda.synchronize()
+    assert (start.elapsed_time(end) > 5) is seen
+    assert host < 0.005, "the host has waited for the board"
 
 
 def exploit(name: str) -> Candidate:

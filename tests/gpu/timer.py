@@ -7,22 +7,26 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Callable
 
 import torch
 
 from runner.engine.activity import device_activity
 from runner.engine.bench import Block, Stopwatch
+from runner.engine.driver import reset_persisting
 from runner.engine.probe_kernel import add_one
 
 SPINS = {"10us": 20_000, "100us": 200_000, "1ms": 2_000_000}  # cycles near 2 GHz
 SAMPLES = 50
 
 
-def reading(watch: Stopwatch, call, spin: float = 100.0) -> dict[str, float]:  # type: ignore[no-untyped-def]
+def reading(
+    watch: Stopwatch, call: Callable[[], object], spin: float = 100.0, join: bool = False
+) -> dict[str, float]:
     """Median and middle half of the readings of a call, in microseconds; and the host's time to
     queue it.
     """
-    block = Block(SAMPLES, spin, join=False)
+    block = Block(SAMPLES, spin, join)
     found = [watch.sample(call, block)[1:] for _ in range(SAMPLES)]
     torch.cuda.synchronize()
     times = sorted(start.elapsed_time(end) * 1e3 for start, end, _ in found)
@@ -55,11 +59,11 @@ def by_profiler(cycles: int, calls: int = 20) -> float:
     return statistics.median(one.microseconds for one in device_activity(profile))
 
 
-def reset_cost(watch: Stopwatch) -> float:
+def reset_cost() -> float:
     """Microseconds of the host for the driver's reset of persisting L2 lines."""
     began = time.perf_counter()
     for _ in range(100):
-        watch._reset_persisting()
+        reset_persisting()
     torch.cuda.synchronize()
     return (time.perf_counter() - began) * 1e4
 
@@ -73,11 +77,13 @@ def main() -> None:
     torch.cuda.synchronize()
     found: dict[str, object] = {
         "event_us": own,
+        "joined_event_us": watch.event_ms(join=True) * 1e3,
         "nothing": reading(watch, lambda: None),
+        "nothing_joined": reading(watch, lambda: None, join=True),
         "empty_triton_kernel": reading(watch, lambda: add_one[(1,)](tensor, 0, BLOCK=16)),
         "empty_torch_kernel": reading(watch, lambda: tensor.zero_()),
         "copy_bytes_per_second": watch.copy_bandwidth(),
-        "persisting_reset_us": reset_cost(watch),
+        "persisting_reset_us": reset_cost(),
     }
     for name, cycles in SPINS.items():
         found[name] = {
