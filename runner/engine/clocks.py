@@ -85,6 +85,17 @@ class Clocks:
         except nvml.NVMLError:
             return None
 
+    def busy_share(self) -> float | None:
+        """The share of its last period, a sixth of a second to a second, in which the board worked,
+        for whomever; None where the driver doesn't say.
+        """
+        if self._nvml is None:
+            return None
+        try:
+            return float(self._nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu) / 100
+        except self._nvml.NVMLError:
+            return None
+
     def note_work(self) -> None:
         """The board has just worked, so its clocks are up."""
         self._hot_at = time.monotonic()

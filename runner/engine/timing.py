@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from benchmark import vocabulary as words
-from runner.engine import figures, physics, protocol, surprise
+from runner.engine import crosschecks, figures, physics, protocol, surprise
 from runner.engine.baselines import Alone
 from runner.engine.clocks import unsteady
 from runner.engine.figures import Interval, Pair
@@ -39,16 +39,8 @@ BLOCKS_A_STEP = 4  # ABBA: two pairs
 SIDES = ("PyTorch", "the candidate")
 # Outputs a case: one of the first block, and one that nobody can foresee, if any.
 MOST_VERIFIED, AGAIN = 2, 0.3
-ROW_MS = 10.0
-LEAST_CALLS, MOST_CALLS = 1, 500
-ROW_TRIES = 3
-ROW_RATIO = (
-    1.25  # calls in a row may be this much longer than one call with a cold cache and a pause
-)
-ROW_HOST_MS = (0.1, 0.05)  # and longer by the host's work: a call, and each launch in it
 BLOCK_SECONDS = 120.0
 COMPILED_BLOCKS, COMPILE_SECONDS = 6, 600.0  # of the second baseline
-PROFILE_RATIO, PROFILE_MS = 0.8, 0.005  # the profiler itself makes calls a little longer
 MOST_LEFT_OUT = 8  # times four blocks
 STATABLE = 0.1  # half-width of an interval that still says something about the kernel
 
@@ -168,9 +160,9 @@ def time_case(trial: Trial, case: dict, board: physics.Board, surprised: bool = 
             break
     trial.clocks.note_work()
     claimed = median(median(pair.candidate) for pair in found.pairs)
-    agree_with_profiler(trial, case, claimed, busy)
+    crosschecks.agree_with_profiler(trial, case, claimed, busy)
     with trial.steps.step("calls in a row"):
-        outer_bound(trial, case, claimed)
+        crosschecks.outer_bound(trial, case, claimed)
     return found
 
 
@@ -459,72 +451,6 @@ def verify(trial: Trial, answer: Answer) -> None:
         row.forget_times()
         place = f"case {answer.case['case']}, a timed call"
         raise Verdict(judged["verdict"], f"{place}: {judged['detail']}")
-
-
-# -- cross-checks --
-
-
-def outer_bound(trial: Trial, case: dict, claimed: float) -> None:
-    """Calls in a row by our own clock: they can't take much longer than the events say, or the
-    events lie.
-    """
-    calls = max(LEAST_CALLS, min(MOST_CALLS, int(ROW_MS / claimed)))
-    allowed = ROW_RATIO * claimed + ROW_HOST_MS[0] + ROW_HOST_MS[1] * _launches(trial, case)
-    wall = float("inf")
-    for _ in range(ROW_TRIES):  # the host may have hiccups, a lie lasts
-        wall = min(wall, wall_ms(trial, case, calls) / calls)
-        if wall <= allowed:
-            break
-    if wall > allowed:
-        trial.report.suspect = True
-        trial.report.add(
-            "suspect-clock",
-            f"case {case['case']}: {calls} calls in a row took {wall:.4g} ms each by our clock, "
-            f"its own events say {claimed:.4g} ms",
-            "time",
-        )
-
-
-def agree_with_profiler(trial: Trial, case: dict, claimed: float, busy: float) -> None:
-    """The events can't read much less than the ms for which the profiler saw the device busy in a
-    call of this minute: then work ran where they don't look.
-    """
-    if claimed < PROFILE_RATIO * busy - PROFILE_MS:
-        trial.report.suspect = True
-        trial.report.add(
-            "suspect-profile",
-            f"case {case['case']}: the device was busy for {busy:.4g} ms a call by the profiler, "
-            f"the events say {claimed:.4g} ms",
-            "time",
-        )
-
-
-def _launches(trial: Trial, case: dict) -> int:
-    return max((one.launch_count for one in trial.observed if one.case == case["case"]), default=1)
-
-
-def wall_ms(trial: Trial, case: dict, calls: int) -> float:
-    """Milliseconds from our word to go until the process says that the device is done."""
-    assert trial.session is not None
-    channel = trial.session.channel
-    message = {
-        "op": "row",
-        "task": trial.contract.name,
-        "case": case["case"],
-        "seed": trial.new_seed(),
-    }
-    try:
-        channel.post({**message, "calls": calls})
-        if channel.next_byte(trial.deadline) != NEXT:
-            raise protocol.Malformed("calls in a row were not begun")
-        started = time.perf_counter()
-        channel.send_bytes(SEED.pack(0, 0))
-        reply = channel.wait(trial.deadline)
-    except protocol.Closed:
-        raise Ended(trial.session.end(grace=1.0)) from None
-    if reply.get("ok") is not True:
-        raise trial.failure(reply)
-    return (time.perf_counter() - started) * 1e3
 
 
 # -- results --

@@ -258,15 +258,3 @@ class TestConclude:
         trial = trial_of([case("one")], 0.005)
         timing.conclude(trial, list(trial.contract.cases), [times(LOOSE, 0.005)])
         assert trial.report.findings == []
-
-
-class TestProfiler:
-    @pytest.mark.parametrize(
-        ("busy", "claimed", "suspect"),
-        [(1.0, 1.0, False), (1.0, 0.82, False), (1.0, 0.5, True), (0.005, 0.001, False)],
-    )
-    def test_events_that_miss_work_are_suspect(self, busy, claimed, suspect):
-        trial = trial_of([case("one")], claimed)
-        timing.agree_with_profiler(trial, case("one"), claimed, busy)
-        assert trial.report.suspect is suspect
-        assert [f.code for f in trial.report.findings] == ["suspect-profile"] * suspect

@@ -1,0 +1,101 @@
+"""What a candidate's events say, held against who can't be told what to say by them: our own clock,
+the profiler, and the board's driver.
+"""
+
+import time
+
+from runner.engine import protocol
+from runner.engine.protocol import NEXT, SEED
+from runner.engine.trial import Trial
+from runner.engine.workers import Ended
+
+ROW_MS = 10.0
+LEAST_CALLS, MOST_CALLS = 1, 500
+ROW_TRIES = 3
+ROW_RATIO = (
+    1.25  # calls in a row may be this much longer than one call with a cold cache and a pause
+)
+ROW_HOST_MS = (0.1, 0.05)  # and longer by the host's work: a call, and each launch in it
+PROFILE_RATIO, PROFILE_MS = 0.8, 0.005  # the profiler itself makes calls a little longer
+# The driver says how busy the board was in the last of its periods, which last up to a second.
+BUSY_SECONDS = 2.2
+
+
+def outer_bound(trial: Trial, case: dict, claimed: float) -> None:
+    """Calls in a row by our own clock: they can't take much longer than the events say, or the
+    events lie. Unless the board had nothing to do in the rest, by its driver's word: then it is the
+    host's.
+    """
+    calls = max(LEAST_CALLS, min(MOST_CALLS, int(ROW_MS / claimed)))
+    allowed = ROW_RATIO * claimed + ROW_HOST_MS[0] + ROW_HOST_MS[1] * _launches(trial, case)
+    wall = float("inf")
+    for _ in range(ROW_TRIES):  # the host may have hiccups, a lie lasts
+        wall = min(wall, wall_ms(trial, case, calls) / calls)
+        if wall <= allowed:
+            return
+    said = (
+        f"case {case['case']}: {calls} calls in a row took {wall:.4g} ms each by our clock, its "
+        f"own events say {claimed:.4g} ms"
+    )
+    busy = busy_ms(trial, case, wall)
+    if busy is not None and busy <= allowed:
+        said += f"; the board was busy for {busy:.4g} ms of each, so the rest is the host's work"
+        trial.report.add("host-bound", said, "time")
+        return
+    trial.report.suspect = True
+    if busy is not None:
+        said += f"; the board was busy for {busy:.4g} ms of each"
+    trial.report.add("suspect-clock", said, "time")
+
+
+def busy_ms(trial: Trial, case: dict, wall: float) -> float | None:
+    """Of calls in a row that take `wall` ms each: the ms for which the board worked, by its driver,
+    which sees all streams of all processes. None where the driver doesn't say. The board must be
+    ours alone.
+    """
+    calls = max(LEAST_CALLS, int(BUSY_SECONDS * 1e3 / wall))
+    wall = wall_ms(trial, case, calls) / calls
+    share = trial.clocks.busy_share()
+    return None if share is None else share * wall
+
+
+def agree_with_profiler(trial: Trial, case: dict, claimed: float, busy: float) -> None:
+    """The events can't read much less than the ms for which the profiler saw the device busy in a
+    call of this minute: then work ran where they don't look.
+    """
+    if claimed < PROFILE_RATIO * busy - PROFILE_MS:
+        trial.report.suspect = True
+        trial.report.add(
+            "suspect-profile",
+            f"case {case['case']}: the device was busy for {busy:.4g} ms a call by the profiler, "
+            f"the events say {claimed:.4g} ms",
+            "time",
+        )
+
+
+def _launches(trial: Trial, case: dict) -> int:
+    return max((one.launch_count for one in trial.observed if one.case == case["case"]), default=1)
+
+
+def wall_ms(trial: Trial, case: dict, calls: int) -> float:
+    """Milliseconds from our word to go until the process says that the device is done."""
+    assert trial.session is not None
+    channel = trial.session.channel
+    message = {
+        "op": "row",
+        "task": trial.contract.name,
+        "case": case["case"],
+        "seed": trial.new_seed(),
+    }
+    try:
+        channel.post({**message, "calls": calls})
+        if channel.next_byte(trial.deadline) != NEXT:
+            raise protocol.Malformed("calls in a row were not begun")
+        started = time.perf_counter()
+        channel.send_bytes(SEED.pack(0, 0))
+        reply = channel.wait(trial.deadline)
+    except protocol.Closed:
+        raise Ended(trial.session.end(grace=1.0)) from None
+    if reply.get("ok") is not True:
+        raise trial.failure(reply)
+    return (time.perf_counter() - started) * 1e3

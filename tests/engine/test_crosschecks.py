@@ -1,0 +1,109 @@
+"""Calls in a row by our own clock, played over a real socket, and the board's word on them."""
+
+import socket
+from types import SimpleNamespace
+
+import pytest
+
+from runner.engine import INTERPRETER, crosschecks, protocol
+from runner.engine.clocks import Clocks
+from runner.engine.protocol import NEXT, SEED
+from runner.engine.trial import Trial
+from tests.engine.test_timing import Other, case, trial_of
+
+CALL_SECONDS = 0.004
+# The host may be busy, so that calls take longer here than they would.
+HONEST_MS, LYING_MS = 10e3 * CALL_SECONDS, 0.1
+
+
+class Board(Clocks):
+    """One whose driver says that it worked for so much of its last period."""
+
+    def __init__(self, share: float | None) -> None:
+        super().__init__(INTERPRETER)
+        self.share = share
+
+    def busy_share(self) -> float | None:
+        return self.share
+
+
+@pytest.fixture
+def other():
+    other = Other()
+    yield other
+    other.close()
+
+
+def trial_with(other: Other, share: float | None) -> Trial:
+    trial = trial_of([case("one")], 1.0)
+    trial.clocks = Board(share)
+    trial.session = SimpleNamespace(channel=other.channel)  # type: ignore[assignment]
+    trial.deadline = crosschecks.time.monotonic() + 30
+    return trial
+
+
+def slow_calls(sock: socket.socket) -> None:
+    """Rows in which each call takes its time, until nobody asks any more."""
+    try:
+        while True:
+            message, _ = protocol.receive(sock)
+            sock.sendall(NEXT)
+            sock.recv(SEED.size, socket.MSG_WAITALL)
+            until = crosschecks.time.perf_counter() + CALL_SECONDS * message["calls"]
+            while crosschecks.time.perf_counter() < until:
+                pass
+            protocol.send(sock, {"ok": True})
+    except (protocol.Closed, OSError):
+        return
+
+
+def codes(trial: Trial) -> list[str]:
+    return [finding.code for finding in trial.report.findings]
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crosschecks, "BUSY_SECONDS", 0.05)
+
+
+class TestOuterBound:
+    def checked(self, other: Other, share: float | None, claimed: float) -> Trial:
+        trial = trial_with(other, share)
+        other.play(slow_calls)
+        crosschecks.outer_bound(trial, trial.contract.cases[0], claimed)
+        other.channel.close()
+        return trial
+
+    def test_calls_that_take_as_long_as_their_events_say_are_believed(self, other):
+        trial = self.checked(other, share=1.0, claimed=HONEST_MS)
+        assert (codes(trial), trial.report.suspect) == ([], False)
+
+    def test_a_busy_board_in_calls_whose_events_read_less_makes_them_suspect(self, other):
+        trial = self.checked(other, share=1.0, claimed=LYING_MS)
+        assert (codes(trial), trial.report.suspect) == (["suspect-clock"], True)
+        assert "the board was busy for" in trial.report.findings[0].message
+
+    def test_a_board_that_had_nothing_to_do_says_that_the_host_took_the_time(self, other):
+        trial = self.checked(other, share=0.02, claimed=LYING_MS)
+        assert (codes(trial), trial.report.suspect) == (["host-bound"], False)
+        assert "the rest is the host's work" in trial.report.findings[0].message
+
+    def test_where_the_driver_says_nothing_they_stay_suspect(self, other):
+        trial = self.checked(other, share=None, claimed=LYING_MS)
+        assert (codes(trial), trial.report.suspect) == (["suspect-clock"], True)
+
+
+class TestProfiler:
+    @pytest.mark.parametrize(
+        ("busy", "claimed", "suspect"),
+        [(1.0, 1.0, False), (1.0, 0.82, False), (1.0, 0.5, True), (0.005, 0.001, False)],
+    )
+    def test_events_that_miss_work_are_suspect(self, busy, claimed, suspect):
+        trial = trial_of([case("one")], claimed)
+        crosschecks.agree_with_profiler(trial, case("one"), claimed, busy)
+        assert trial.report.suspect is suspect
+        assert [f.code for f in trial.report.findings] == ["suspect-profile"] * suspect
+
+
+def test_without_a_board_nobody_says_how_busy_it_was():
+    assert Clocks(INTERPRETER).busy_share() is None
