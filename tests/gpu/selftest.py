@@ -5,13 +5,14 @@ Needs torch, triton and a board; nothing else of the product. Each part goes on 
 """
 
 import argparse
+import contextlib
 import json
 import re
 import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -156,13 +157,30 @@ class Selftest:
         self.jobs = jobs
         self.only = only
         self.out: dict = {"device": self.spec.to_json(), "judge_version": JUDGE_VERSION}
+        self._judge: Judge | None = None
 
-    def judge(self, stages: tuple[str, ...] = STAGES, limits: Limits = PATIENT) -> Judge:
+    @contextlib.contextmanager
+    def judge(self, stages: tuple[str, ...] = STAGES, limits: Limits = PATIENT) -> Iterator[Judge]:
         """A judge that trusts its candidates: they are ours, and a missing wall must not hide the
-        rest.
+        rest. Parts that follow each other and ask for the same share it, as it takes a while to
+        start.
         """
         options = Options(stages=stages, trust_candidates=True, limits=limits)
-        return Judge(self.spec, options)
+        if self._judge is None or self._judge.options != options:
+            self.close()
+            self._judge = Judge(self.spec, options)
+            self._judge.__enter__()
+        try:
+            yield self._judge
+        except BaseException:  # Ctrl-C too: judgements under way end with their processes
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the judge."""
+        judge, self._judge = self._judge, None
+        if judge:
+            judge.close()
 
     def all_of(self, judge: Judge, sources: list[tuple[str, str]]) -> list[dict]:
         """Judge several at once."""
@@ -212,7 +230,8 @@ class Selftest:
 
     def twice(self) -> None:
         """The same candidate twice: speedups within 2 %."""
-        rows = []
+        rows: list[dict] = []
+        self.out["twice"] = rows
         with self.judge() as judge:
             self.out["environment"] = judge.environment
             for task, source in plain_sources(r"^(relu|matmul|sum|softmax|layer_norm|gelu)$"):
@@ -221,11 +240,11 @@ class Selftest:
                 if first.get("speedup") and second.get("speedup"):
                     rows.append({"task": task, "ratio": second["speedup"] / first["speedup"]})
                     say(f"twice: {task} second/first = {rows[-1]['ratio']:.4f}")
-        self.out["twice"] = rows
 
     def baseline(self, repeats: int = 9) -> None:
         """PyTorch against itself: the interval contains 1."""
-        rows = []
+        rows: list[dict] = []
+        self.out["baseline"] = rows
         with self.judge(TIMING_ONLY) as judge:
             for task, call in BASELINES.items():
                 for _ in range(repeats):
@@ -233,7 +252,6 @@ class Selftest:
                     rows += self._contains_one(run)
         inside = sum(row["contains_one"] for row in rows)
         say(f"baseline against itself: 1 inside {inside} of {len(rows)} intervals")
-        self.out["baseline"] = rows
 
     @staticmethod
     def _contains_one(run: dict) -> list[dict]:
@@ -256,7 +274,8 @@ class Selftest:
 
     def slower(self, repeats: int = 5) -> None:
         """A planted slow-down of about 2 % of the longest case must be seen."""
-        rows = []
+        rows: list[dict] = []
+        self.out["slower"] = rows
         with self.judge(TIMING_ONLY) as judge:
             for task in ("relu", "matmul"):
                 before = longest(judged(judge, task, as_baseline(task, BASELINES[task])))
@@ -276,7 +295,6 @@ class Selftest:
                         }
                     )
                     say(f"slower: {rows[-1]}")
-        self.out["slower"] = rows
 
     def exploits(self) -> None:
         """Every known cheat gets its verdict on a board too, and honest work passes beside them."""
@@ -290,8 +308,11 @@ class Selftest:
                 for done in as_completed(under_way):
                     rows.append(done.result())
                     say(exploit_line(rows[-1], len(rows), len(paths)))
-            finally:
+            except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
+                judge.close()  # the pool waits for those under way
+                raise
+            finally:
                 self.out["exploits"] = summary_of(rows, len(exploit_paths()))
 
     def memory(self) -> None:
@@ -358,6 +379,7 @@ class Selftest:
             finally:  # Ctrl-C too leaves what there is
                 say(f"== {name}: {time.monotonic() - started:.1f} s ==")
                 path.write_text(json.dumps(self.out, indent=1))
+        self.close()
         return broken
 
 
