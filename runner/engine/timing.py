@@ -235,19 +235,28 @@ def plan(trial: Trial, case: dict) -> Plan:
     first = both_blocks(trial, case, WARM_SAMPLES[0], WARM_SPIN)
     spin, samples = shape(trial, first)
     if max(side.median for side in first) > LONG_MS:
-        return Plan(spin, samples, unhidden(first, spin))
+        return Plan(spin, samples, unhidden([median(side.queued) for side in first], spin))
     second = both_blocks(trial, case, WARM_SAMPLES[1], spin)
-    pairs = zip(first, second, strict=True)
-    spin = spin_for([host_ms(*pair, spin - WARM_SPIN) for pair in pairs])
-    return Plan(spin, samples_for(trial, second), unhidden(second, spin))
+    return planned(trial, first, second, spin - WARM_SPIN)
 
 
-def unhidden(sides: Sequence[Samples], spin: float) -> tuple[str, ...]:
-    """Of PyTorch and the candidate, those who take longer to queue a call than the spin lasts:
-    they wait for the board in its middle, or launch more than a board queues.
+def planned(
+    trial: Trial, first: Sequence[Samples], second: Sequence[Samples], difference: float
+) -> Plan:
+    """By two warm blocks of each side, the second's spin longer by `difference` microseconds. A
+    spin hides no host that waits for its end.
     """
-    names = zip(SIDES, sides, strict=True)
-    return tuple(name for name, side in names if median(side.queued) * 1e3 > spin)
+    pairs = list(zip(first, second, strict=True))
+    spin = spin_for([host_ms(*pair, difference) for pair in pairs])
+    hosts = [float("inf") if waits(*pair, difference) else median(pair[1].queued) for pair in pairs]
+    return Plan(spin, samples_for(trial, second), unhidden(hosts, spin))
+
+
+def unhidden(hosts: Sequence[float], spin: float) -> tuple[str, ...]:
+    """Of PyTorch and the candidate, those whose host, in ms, takes longer to queue a call than the
+    spin lasts: they wait for the board in its middle, or launch more than a board queues.
+    """
+    return tuple(name for name, host in zip(SIDES, hosts, strict=True) if host * 1e3 > spin)
 
 
 def both_blocks(trial: Trial, case: dict, samples: int, spin: float) -> tuple[Samples, Samples]:
@@ -260,12 +269,19 @@ def both_blocks(trial: Trial, case: dict, samples: int, spin: float) -> tuple[Sa
 
 def host_ms(shorter: Samples, longer: Samples, difference: float) -> float:
     """Ms of a side's host to hide, by a block and one whose spin was longer by `difference`
-    microseconds. Queueing a call takes as long whatever the spin; one that waits for the board
-    takes longer by the difference, and a long spin before it would only be waited for.
+    microseconds. A long spin before a call that waits for the board would only be waited for.
     """
     queued = median(longer.queued)
-    waits = queued - median(shorter.queued) > difference / 2e3
-    return min(queued, BEFORE_WAITING_MS) if waits else queued
+    return min(queued, BEFORE_WAITING_MS) if waits(shorter, longer, difference) else queued
+
+
+def waits(shorter: Samples, longer: Samples, difference: float) -> bool:
+    """Does a side's host wait for the board in the middle of its call? Queueing takes as long
+    whatever the spin; of one that waits it takes longer by the difference, in microseconds.
+    """
+    # Who waited for the end of the first spin gets a second one that is half as long again.
+    longer_by = median(longer.queued) - median(shorter.queued)
+    return difference > WARM_SPIN / 4 and longer_by > difference / 2e3
 
 
 def shape(trial: Trial, warm: Sequence[Samples]) -> tuple[float, int]:

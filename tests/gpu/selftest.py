@@ -246,6 +246,7 @@ class Selftest:
         rows: list[dict] = []
         self.out["baseline"] = rows
         with self.judge(TIMING_ONLY) as judge:
+            self.out["environment"] = judge.environment
             for task, call in BASELINES.items():
                 for _ in range(repeats):
                     run = judged(judge, task, as_baseline(task, call))
@@ -277,6 +278,7 @@ class Selftest:
         rows: list[dict] = []
         self.out["slower"] = rows
         with self.judge(TIMING_ONLY) as judge:
+            self.out["environment"] = judge.environment
             for task in ("relu", "matmul"):
                 before = longest(judged(judge, task, as_baseline(task, BASELINES[task])))
                 extra = 20 * before["reference_ms"]
