@@ -159,12 +159,15 @@ def repeatability(files: list[str]) -> Record:
     rows = [ratio_row(key, first[key], second[key]) for key in both]
     ratios = sorted(row["ratio"] for row in rows)
     long = [row["ratio"] for row in rows if row["shortest_ms"] >= LONG_MS]
+    alone = [row["ratio"] for row in rows if not row["host_time"]]
     bare = {
         "environment": environment(records.read(files[0])),
         "candidates": len(rows),
         "within_2_percent": held(ratios),
         "long": len(long),
         "long_within_2_percent": held(long),
+        "board_s_time": len(alone),
+        "board_s_time_within_2_percent": held(alone),
         "ratio_quantiles": quantiles(ratios),
         "intervals_overlap": sum(row["overlap"] for row in rows),
         "rows": rows,
@@ -173,14 +176,17 @@ def repeatability(files: list[str]) -> Record:
         f"{len(rows)} candidates were timed on both occasions. Second speedup over first: "
         + ", ".join(f"{name} {value:.4f}" for name, value in bare["ratio_quantiles"].items())
         + f". Within 2 %: {bare['within_2_percent']} of {len(rows)}; of those whose calls all take "
-        f"50 us or more, {bare['long_within_2_percent']} of {len(long)}. Their 95 % intervals "
+        f"50 us or more, {bare['long_within_2_percent']} of {len(long)}; of those whose times were "
+        f"named the host's, too, on neither occasion, {held(alone)} of {len(alone)}. "
+        "Their 95 % intervals "
         f"overlap for {bare['intervals_overlap']} of {len(rows)}.",
         "",
         *table(
-            ["furthest apart", "first", "second", "ratio", "shortest call, ms"],
+            ["furthest apart", "first", "second", "ratio", "shortest call, ms", "host's time"],
             [
                 [row["task"], f"{row['first']:.3f}x", f"{row['second']:.3f}x",
-                 f"{row['ratio']:.4f}", f"{row['shortest_ms']:.4f}"]
+                 f"{row['ratio']:.4f}", f"{row['shortest_ms']:.4f}",
+                 "named" if row["host_time"] else ""]
                 for row in sorted(rows, key=lambda row: -abs(row["ratio"] - 1))[:12]
             ],
         ),
@@ -204,6 +210,9 @@ def ratio_row(key: tuple, first: dict, second: dict) -> dict:
         "second": second["speedup"],
         "ratio": second["speedup"] / first["speedup"],
         "shortest_ms": min(min(case["candidate_ms"], case["reference_ms"]) for case in timed),
+        "host_time": any(
+            finding["code"] == "host-time" for run in (first, second) for finding in run["findings"]
+        ),
         "overlap": first["speedup_low"] <= second["speedup_high"]
         and second["speedup_low"] <= first["speedup_high"],
     }
