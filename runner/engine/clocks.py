@@ -96,6 +96,15 @@ class Clocks:
         except self._nvml.NVMLError:
             return None
 
+    @property
+    def close_to_host(self) -> bool:
+        """Is its host linked to it by NVLink-C2C, which is several times as fast as PCIe?"""
+        if self._nvml is None:
+            return False
+        with contextlib.suppress(self._nvml.NVMLError, AttributeError):  # an old driver or library
+            return bool(self._nvml.nvmlDeviceGetC2cModeInfoV(self._handle).isC2cEnabled)
+        return False
+
     def note_work(self) -> None:
         """The board has just worked, so its clocks are up."""
         self._hot_at = time.monotonic()

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.engine import INTERPRETER, crosschecks, protocol
+from runner.engine import INTERPRETER, crosschecks, physics, protocol
 from runner.engine.clocks import Clocks
 from runner.engine.protocol import NEXT, SEED
 from runner.engine.trial import Trial
@@ -13,15 +13,20 @@ from tests.engine.test_timing import Other, case, trial_of
 
 CALL_SECONDS = 0.004
 # The host may be busy, so that calls take longer here than they would.
+LARGE = 1e12  # bytes that cross over to no host meanwhile
 HONEST_MS, LYING_MS = 10e3 * CALL_SECONDS, 0.1
 
 
 class Board(Clocks):
     """One whose driver says that it worked for so much of its last period."""
 
-    def __init__(self, share: float | None) -> None:
+    def __init__(self, share: float | None, close: bool) -> None:
         super().__init__(INTERPRETER)
-        self.share = share
+        self.share, self.close = share, close
+
+    @property
+    def close_to_host(self) -> bool:
+        return self.close
 
     def busy_share(self) -> float | None:
         return self.share
@@ -34,9 +39,10 @@ def other():
     other.close()
 
 
-def trial_with(other: Other, share: float | None) -> Trial:
-    trial = trial_of([case("one")], 1.0)
-    trial.clocks = Board(share)
+def trial_with(other: Other, share: float | None, moved: float, close: bool) -> Trial:
+    trial = trial_of([{**case("one"), "bytes": moved}], 1.0)
+    trial.clocks = Board(share, close)
+    trial.board = lambda: physics.Board(4e12, 60 << 20, "sm_90")
     trial.session = SimpleNamespace(channel=other.channel)  # type: ignore[assignment]
     trial.deadline = crosschecks.time.monotonic() + 30
     return trial
@@ -67,8 +73,15 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestOuterBound:
-    def checked(self, other: Other, share: float | None, claimed: float) -> Trial:
-        trial = trial_with(other, share)
+    def checked(
+        self,
+        other: Other,
+        share: float | None,
+        claimed: float,
+        moved: float = LARGE,
+        close: bool = False,
+    ) -> Trial:
+        trial = trial_with(other, share, moved, close)
         other.play(slow_calls)
         crosschecks.outer_bound(trial, trial.contract.cases[0], claimed)
         other.channel.close()
@@ -86,7 +99,15 @@ class TestOuterBound:
     def test_a_board_that_had_nothing_to_do_says_that_the_host_took_the_time(self, other):
         trial = self.checked(other, share=0.02, claimed=LYING_MS)
         assert (codes(trial), trial.report.suspect) == (["host-bound"], False)
-        assert "the rest is the host's work" in trial.report.findings[0].message
+        assert "the rest is the host's" in trial.report.findings[0].message
+
+    @pytest.mark.parametrize(("moved", "close"), [(2e6, False), (0.0, False), (LARGE, True)])
+    def test_a_host_that_could_have_had_the_numbers_may_have_done_the_work(
+        self, other, moved, close
+    ):
+        """While the board spins before a timed call, by copies beside its stream."""
+        trial = self.checked(other, share=0.02, claimed=LYING_MS, moved=moved, close=close)
+        assert (codes(trial), trial.report.suspect) == (["suspect-clock"], True)
 
     def test_where_the_driver_says_nothing_they_stay_suspect(self, other):
         trial = self.checked(other, share=None, claimed=LYING_MS)
@@ -107,3 +128,11 @@ class TestProfiler:
 
 def test_without_a_board_nobody_says_how_busy_it_was():
     assert Clocks(INTERPRETER).busy_share() is None
+    assert Clocks(INTERPRETER).close_to_host is False
+
+
+def test_numbers_take_their_time_to_the_host():
+    board = physics.Board(4e12, 60 << 20, "sm_90")
+    assert board.crossing_ms(512e6) == pytest.approx(4.0)
+    assert board.crossing_ms(None) == 0.0
+    assert physics.Board(4e12, 60 << 20, "sm_75").crossing_ms(512e6) == 0.0
