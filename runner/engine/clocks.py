@@ -98,12 +98,16 @@ class Clocks:
 
     @property
     def close_to_host(self) -> bool:
-        """Is its host linked to it by NVLink-C2C, which is several times as fast as PCIe?"""
+        """May its host be linked to it by NVLink-C2C, which is several times as fast as PCIe?"""
         if self._nvml is None:
-            return False
-        with contextlib.suppress(self._nvml.NVMLError, AttributeError):  # an old driver or library
-            return bool(self._nvml.nvmlDeviceGetC2cModeInfoV(self._handle).isC2cEnabled)
-        return False
+            return True
+        nvml = self._nvml
+        try:
+            return bool(nvml.nvmlDeviceGetC2cModeInfoV(self._handle).isC2cEnabled)
+        except (nvml.NVMLError_NotSupported, nvml.NVMLError_FunctionNotFound):
+            return False  # no such link, or a driver from before there was one
+        except nvml.NVMLError:
+            return True
 
     def note_work(self) -> None:
         """The board has just worked, so its clocks are up."""

@@ -1,10 +1,11 @@
-"""What a candidate's events say, held against who can't be told what to say by them: our own clock,
+"""What a candidate's events say, held against what is harder to tell what to say: our own clock,
 the profiler, and the board's driver.
 """
 
 import time
 
 from runner.engine import protocol
+from runner.engine.devices import boards_here
 from runner.engine.protocol import NEXT, SEED
 from runner.engine.trial import Trial
 from runner.engine.workers import Ended
@@ -17,8 +18,10 @@ ROW_RATIO = (
 )
 ROW_HOST_MS = (0.1, 0.05)  # and longer by the host's work: a call, and each launch in it
 PROFILE_RATIO, PROFILE_MS = 0.8, 0.005  # the profiler itself makes calls a little longer
-# The driver says how busy the board was in the last of its periods, which last up to a second.
-BUSY_SECONDS = 2.2
+# The driver says how busy the board was in the last of its periods, which last up to a second, in
+# whole percents.
+BUSY_SECONDS, PERCENT = 2.2, 0.01
+SAME_ROW = 1.25  # rows of the same calls, one of them much longer, differ by no more than this
 
 
 def outer_bound(trial: Trial, case: dict, claimed: float) -> None:
@@ -36,32 +39,45 @@ def outer_bound(trial: Trial, case: dict, claimed: float) -> None:
         f"case {case['case']}: {calls} calls in a row took {wall:.4g} ms each by our clock, its "
         f"own events say {claimed:.4g} ms"
     )
-    busy = busy_ms(trial, case, wall)
-    if busy is not None:
-        said += f"; the board was busy for {busy:.4g} ms of each"
-    if busy is not None and busy <= allowed and wall < crossing_ms(trial, case):
-        trial.report.add("host-bound", f"{said}: the rest is the host's", "time")
-        return
+    if wall < crossing_ms(trial, case):
+        again, busy = long_row(trial, case, wall)
+        if again <= allowed:
+            return
+        if busy is not None:
+            said += f"; in calls of {again:.4g} ms the board was busy for {busy:.4g} ms"
+            if is_the_host_s(claimed, wall, again, busy):
+                trial.report.add("host-bound", f"{said}: the rest is the host's", "time")
+                return
     trial.report.suspect = True
     trial.report.add("suspect-clock", said, "time")
 
 
-def crossing_ms(trial: Trial, case: dict) -> float:
-    """Who works on the host while the board spins, in timed calls alone, has the case's numbers
-    there: the least ms that this takes, 0 where it is not known.
+def is_the_host_s(claimed: float, wall: float, again: float, busy: float) -> bool:
+    """Ms a call: do calls that take `wall`, and `again` in a longer row, keep the board no busier
+    than their events say?
     """
-    return 0.0 if trial.clocks.close_to_host else trial.board().crossing_ms(case["bytes"])
+    alike = wall / SAME_ROW <= again <= wall * SAME_ROW
+    return alike and busy <= ROW_RATIO * claimed + PROFILE_MS + PERCENT * again
 
 
-def busy_ms(trial: Trial, case: dict, wall: float) -> float | None:
-    """Of calls in a row that take `wall` ms each: the ms for which the board worked, by its driver,
-    which sees all streams of all processes. None where the driver doesn't say. The board must be
-    ours alone.
+def crossing_ms(trial: Trial, case: dict) -> float:
+    """Who works elsewhere while the board spins, in timed calls alone, has the case's numbers
+    there: the least ms that this takes, 0 where it is not known. Other boards may be close.
+    """
+    if trial.clocks.close_to_host or boards_here() > 1:
+        return 0.0
+    return trial.board().crossing_ms(case["bytes"])
+
+
+def long_row(trial: Trial, case: dict, wall: float) -> tuple[float, float | None]:
+    """Calls in a row, for longer than the driver's period, of `wall` ms each before: the ms that
+    one takes, and for how many of them the board worked, by its driver, which sees all streams of
+    all processes; None where it doesn't say. The board must be ours alone.
     """
     calls = max(LEAST_CALLS, int(BUSY_SECONDS * 1e3 / wall))
-    wall = wall_ms(trial, case, calls) / calls
+    again = wall_ms(trial, case, calls) / calls
     share = trial.clocks.busy_share()
-    return None if share is None else share * wall
+    return again, None if share is None else share * again
 
 
 def agree_with_profiler(trial: Trial, case: dict, claimed: float, busy: float) -> None:

@@ -28,7 +28,7 @@ def _function(name: str, *arguments: Any) -> Callable[..., int] | None:
 
 
 _reset_persisting = _function("cuCtxResetPersistingL2Cache")
-_current_context = _function("cuCtxGetCurrent", ctypes.POINTER(_CONTEXT))
+_primary_context = _function("cuDevicePrimaryCtxRetain", ctypes.POINTER(_CONTEXT), ctypes.c_int)
 _create_event = _function("cuEventCreate", ctypes.POINTER(_EVENT), ctypes.c_uint)
 _record_context = _function("cuCtxRecordEvent", _CONTEXT, _EVENT)  # since CUDA 12.5
 _wait_for_event = _function("cuStreamWaitEvent", _STREAM, _EVENT, ctypes.c_uint)
@@ -41,24 +41,26 @@ def reset_persisting() -> None:
 
 
 class Gathering:
-    """Lets a stream wait on the device for whatever any stream of the current context was given
-    before. The host does not wait, and so its time is not in what an event says after it.
+    """Lets a stream wait on the device for whatever any stream of torch's context was given before.
+    The host does not wait, and so its time is not in what an event says after it. For the process's
+    first device, and once torch has begun with it.
     """
 
     def __init__(self) -> None:
         self._context, self._event = _CONTEXT(), _EVENT()
-        self.usable = self._prepare()
+        self._ready = self._prepare()
+        self.usable = self.wait(0)  # a driver may know a call and refuse it
 
     def _prepare(self) -> bool:
-        if not (_current_context and _create_event and _record_context and _wait_for_event):
+        if not (_primary_context and _create_event and _record_context and _wait_for_event):
             return False
-        if _current_context(_byref(self._context)) or not self._context.value:
+        if _primary_context(_byref(self._context), 0) or not self._context.value:
             return False
         return not _create_event(_byref(self._event), NO_TIMING)
 
     def wait(self, stream: int) -> bool:
         """Make the stream with this handle wait; False where the driver can't or won't."""
-        if not self.usable or _record_context is None or _wait_for_event is None:
+        if not self._ready or _record_context is None or _wait_for_event is None:
             return False
         if _record_context(self._context, self._event):
             return False

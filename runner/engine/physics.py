@@ -37,8 +37,8 @@ PEAKS: dict[str, dict[str, float]] = {
     },
 }
 
-# Bytes per second, one way, between a board and its host: PCIe 4.0 and 5.0 with 16 lanes, by the
-# same data sheets. No copy to the host is faster, except over NVLink-C2C.
+# Bytes per second, one way, between a board and its host: PCIe 4.0 and 5.0 with 16 lanes, by
+# NVIDIA's data sheets (sm_120: RTX 5090 and RTX PRO 6000). NVLink-C2C is faster.
 HOST_LINKS = {"sm_80": 32e9, "sm_89": 32e9, "sm_90": 64e9, "sm_100": 64e9, "sm_120": 64e9}
 
 
@@ -61,8 +61,9 @@ class Board:
         return tuple(max(time - own, 0.25 * self.event_ms) for time in times)
 
     def crossing_ms(self, moved: float | None) -> float:
-        """The least time in ms in which the host could have done a case's work: of the bytes that
-        the case has to touch half or more cross over to it, or back. 0 where nothing is known.
+        """The least time in ms in which the host could have done a case's work: half of the bytes
+        that the case has to touch, or more, must cross over to it, or back. 0 where nothing is
+        known.
         """
         link = HOST_LINKS.get(self.architecture)
         return (moved or 0.0) / 2 / link * 1e3 if link else 0.0

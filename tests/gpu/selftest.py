@@ -168,8 +168,7 @@ class Selftest:
         options = Options(stages=stages, trust_candidates=True, limits=limits)
         if self._judge is None or self._judge.options != options:
             self.close()
-            self._judge = Judge(self.spec, options)
-            self._judge.__enter__()
+            self._judge = Judge(self.spec, options).__enter__()
         try:
             yield self._judge
         except BaseException:  # Ctrl-C too: judgements under way end with their processes
