@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from runner.engine import Candidate, Judge, Limits, Options, find_devices
-from runner.engine.bench import Block, Stopwatch
 from tests.gpu.sources import as_baseline, with_wrong_constant
 
 pytestmark = pytest.mark.gpu
@@ -50,6 +49,8 @@ def test_pytorch_itself_is_forbidden(judge: Judge) -> None:
 
 @pytest.mark.parametrize(("join", "seen"), [(True, True), (False, False)])
 def test_a_call_that_ends_with_all_streams_is_read_without_the_host(join: bool, seen: bool) -> None:
+    from runner.engine.bench import Block, Stopwatch  # needs torch's build for CUDA
+
     watch, aside = Stopwatch("cuda:0"), torch.cuda.Stream()
     spin = 20_000_000  # cycles: about 10 ms
 
