@@ -177,8 +177,8 @@ def repeatability(files: list[str]) -> Record:
         + ", ".join(f"{name} {value:.4f}" for name, value in bare["ratio_quantiles"].items())
         + f". Within 2 %: {bare['within_2_percent']} of {len(rows)}; of those whose calls all take "
         f"50 us or more, {bare['long_within_2_percent']} of {len(long)}; of those whose times were "
-        f"named the host's, too, on neither occasion, {held(alone)} of {len(alone)}. "
-        "Their 95 % intervals "
+        f"named the host's, too, on neither occasion, "
+        f"{bare['board_s_time_within_2_percent']} of {len(alone)}. Their 95 % intervals "
         f"overlap for {bare['intervals_overlap']} of {len(rows)}.",
         "",
         *table(

@@ -50,7 +50,7 @@ _Event = torch._C._CudaEventBase
 _record, _elapsed = _Event.record, _Event.elapsed_time
 _current_stream = torch.cuda.current_stream
 _set_stream = torch.cuda.set_stream
-_handle_of = getattr(torch.cuda.Stream, "cuda_stream", None)  # none in the CPU's build
+_handle_of: Any = torch.cuda.Stream.cuda_stream
 _zero_ = torch._C.TensorBase.zero_
 _now = time.perf_counter
 _no_grad = torch.no_grad
@@ -86,7 +86,7 @@ class Stopwatch:
         size = max(FLUSH_BYTES, 2 * int(getattr(self.properties, "L2_cache_size", 0)))
         self._flush = torch.empty(size, dtype=torch.int8, device=self.device)
         self.stream = _current_stream(self.device)
-        self._handle = int(_handle_of.__get__(self.stream)) if _handle_of else 0
+        self._handle = int(_handle_of.__get__(self.stream))
         self._gathering = Gathering()
 
     def flush(self) -> None:

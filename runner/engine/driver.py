@@ -1,7 +1,6 @@
 """Calls of NVIDIA's driver that torch doesn't offer, where the driver has them."""
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 
 NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
@@ -20,7 +19,8 @@ def _load() -> Any:
 _library = _load()  # before any candidate's code, which could replace what ctypes looks up
 
 
-def _function(name: str, *arguments: Any) -> Callable[..., int] | None:
+def _function(name: str, *arguments: Any) -> Any:
+    """A call that returns a CUresult, or None where the driver has none of that name."""
     found: Any = getattr(_library, name, None)
     if found is not None:
         found.argtypes, found.restype = arguments, ctypes.c_int
@@ -60,8 +60,6 @@ class Gathering:
 
     def wait(self, stream: int) -> bool:
         """Make the stream with this handle wait; False where the driver can't or won't."""
-        if not self._ready or _record_context is None or _wait_for_event is None:
-            return False
-        if _record_context(self._context, self._event):
+        if not self._ready or _record_context(self._context, self._event):
             return False
         return not _wait_for_event(_int(stream), self._event, 0)

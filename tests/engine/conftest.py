@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.engine import INTERPRETER, Candidate, Judge, Limits, Options
+from tests.engine.played import Other
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,6 +20,14 @@ def judge() -> Iterator[Judge]:
     limits = Limits(load=30, call=20, check=120, proof=60)
     with Judge(INTERPRETER, Options(limits=limits, trust_candidates=True)) as judge:
         yield judge
+
+
+@pytest.fixture
+def other() -> Iterator[Other]:
+    """The timed side, played in a thread."""
+    other = Other()
+    yield other
+    other.close()
 
 
 @contextlib.contextmanager

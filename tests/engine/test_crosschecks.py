@@ -11,11 +11,11 @@ from runner.engine import INTERPRETER, crosschecks, physics, protocol
 from runner.engine.clocks import Clocks
 from runner.engine.protocol import NEXT, SEED
 from runner.engine.trial import Trial
-from tests.engine.test_timing import Other, case, trial_of
+from tests.engine.played import Other, case, trial_of
 
 CALL_SECONDS = 0.004
-# The host may be busy, so that calls take longer here than they would.
 LARGE = 1e12  # bytes that cross over to no host meanwhile
+# The host may be busy, so that calls take longer here than they would.
 HONEST_MS, LYING_MS = 10e3 * CALL_SECONDS, 0.1
 
 
@@ -32,13 +32,6 @@ class Board(Clocks):
 
     def busy_share(self) -> float | None:
         return self.share
-
-
-@pytest.fixture
-def other():
-    other = Other()
-    yield other
-    other.close()
 
 
 def trial_with(other: Other, share: float | None, moved: float, close: bool) -> Trial:

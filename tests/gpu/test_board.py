@@ -1,7 +1,6 @@
 """The judge on a real board: short; `python -m tests.gpu.selftest` is the long one."""
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,12 +59,10 @@ def test_a_call_that_ends_with_all_streams_is_read_without_the_host(join: bool, 
 
     watch.sample(call, Block(1, 100.0, join))
     torch.cuda.synchronize()
-    began = time.perf_counter()
     _, start, end, _ = watch.sample(call, Block(1, 100.0, join))
-    host = time.perf_counter() - began
+    assert not aside.query(), "the host has waited for the board"
     torch.cuda.synchronize()
     assert (start.elapsed_time(end) > 5) is seen
-    assert host < 0.005, "the host has waited for the board"
 
 
 def exploit(name: str) -> Candidate:
